@@ -1,0 +1,6 @@
+//! The family `image`.
+
+use crate::model::Check;
+
+/// Its checks, in the catalogue's order.
+pub const CHECKS: &[&[Check]] = &[];

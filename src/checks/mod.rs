@@ -1,0 +1,110 @@
+//! Judgement: pure functions from facts to outcomes. No I/O, no clock, no environment, no printing.
+//!
+//! A check is one literal in a slice of its family and one function, with its tests below it. To add
+//! one, write both into the family's file; lists, pages, schema and guard tests find it there.
+//!
+//! What every judgement keeps to:
+//! * certain failures are errors, guesses are warnings, and a fact that nobody saw ends the check as
+//!   unknown (`?`), so look first at what alone can prove the failure;
+//! * of several GPUs, an error only if it holds for every one that was given;
+//! * what an NVIDIA hook of this container has still to make counts as made.
+
+use crate::model::{Check, Facts, Family, Judgement, Outcome, Place};
+
+pub mod driver;
+pub mod environment;
+pub mod image;
+pub mod nodes;
+pub mod request;
+pub mod stack;
+#[cfg(test)]
+pub(crate) mod testing;
+
+/// All families, cause before consequence: the order of findings, and of the hook's exit code.
+pub const FAMILIES: &[(Family, &[&[Check]])] = &[
+    (Family::Driver, driver::CHECKS),
+    (Family::Nodes, nodes::CHECKS),
+    (Family::Request, request::CHECKS),
+    (Family::Stack, stack::CHECKS),
+    (Family::Image, image::CHECKS),
+    (Family::Environment, environment::CHECKS),
+];
+
+/// Every check with its family, cause before consequence.
+pub fn all() -> impl Iterator<Item = (Family, &'static Check)> {
+    FAMILIES.iter().flat_map(|(family, files)| files.iter().flat_map(|file| file.iter()).map(|check| (*family, check)))
+}
+
+/// The check of a name.
+pub fn find(id: &str) -> Option<(Family, &'static Check)> {
+    all().find(|(_, check)| check.id == id)
+}
+
+/// A check with what it came to.
+pub struct Judged {
+    /// Its family.
+    pub family: Family,
+    /// The check.
+    pub check: &'static Check,
+    /// What it came to.
+    pub judgement: Judgement,
+}
+
+/// Asks every check that has a word at this place.
+pub fn judge(facts: &Facts<'_>) -> Vec<Judged> {
+    all()
+        .filter(|(_, check)| check.places.contains(&facts.place))
+        .map(|(family, check)| Judged { family, check, judgement: (check.judge)(facts) })
+        .collect()
+}
+
+/// Ends a check that has nothing to say here.
+pub(crate) fn not_applicable() -> Judgement {
+    Ok(Outcome::NotApplicable)
+}
+
+/// The question is about one container: asked by the hook, the runtime or `container`.
+pub(crate) fn is_container(facts: &Facts<'_>) -> bool {
+    facts.place == Place::Hook
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::model::wording::FORBIDDEN;
+
+    #[test]
+    fn names_are_unique_and_kebab_case() {
+        let mut seen = BTreeSet::new();
+        for (_, check) in all() {
+            assert!(seen.insert(check.id), "{} twice", check.id);
+            assert!(
+                check.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
+                "{}",
+                check.id
+            );
+        }
+    }
+
+    #[test]
+    fn every_literal_is_complete_and_well_worded() {
+        for (_, check) in all() {
+            let id = check.id;
+            assert!(!check.title.is_empty() && !check.title.ends_with('.'), "{id}: a title is no sentence");
+            assert!(check.why.ends_with('.'), "{id}: why is a sentence");
+            assert!(!check.messages.is_empty() && !check.severities.is_empty() && !check.places.is_empty(), "{id}");
+            assert!(!check.remedy.is_empty() || check.severities == [crate::model::Severity::Note], "{id}: no way out");
+            assert!(check.remedy.iter().all(|step| step.text.ends_with('.')), "{id}: a remedy is a sentence");
+            let texts =
+                check.messages.iter().chain(check.remedy.iter().map(|s| &s.text)).chain([&check.title, &check.why]);
+            for text in texts {
+                let lower = text.to_ascii_lowercase();
+                assert!(FORBIDDEN.iter().all(|phrase| !lower.contains(phrase)), "{id}: {text}");
+                assert!(text.is_ascii(), "{id}: {text}");
+                assert_eq!(text.matches('{').count(), text.matches('}').count(), "{id}: {text}");
+            }
+        }
+    }
+}

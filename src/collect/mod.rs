@@ -1,0 +1,7 @@
+//! The only code that reads the world. It returns facts, never opinions.
+
+pub mod container;
+pub mod host;
+pub mod image;
+pub mod rehearsal;
+pub mod tree;

@@ -1,0 +1,78 @@
+//! The NVIDIA driver: kernel modules and user-space libraries.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::model::{DriverVersion, Observed};
+
+/// The driver.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Driver {
+    /// Version of the loaded kernel module; `None`: `nvidia` is not loaded.
+    pub version: Observed<Option<DriverVersion>>,
+    /// The loaded module is the open one.
+    pub open_kernel_modules: Observed<Option<bool>>,
+    /// Loaded modules of NVIDIA's and nouveau, by name with underscores.
+    pub modules: Observed<BTreeMap<String, KernelModule>>,
+    /// `/proc/driver/nvidia/params`, `DeviceFileMode` and the like.
+    #[serde(skip)]
+    pub params: Observed<BTreeMap<String, String>>,
+    /// `options nvidia …` of modprobe.d, option to value.
+    #[serde(skip)]
+    pub module_options: Observed<BTreeMap<String, String>>,
+    /// Module files on disk.
+    #[serde(skip)]
+    pub module_files: Observed<ModuleFiles>,
+    /// Where the driver's user-space files lie.
+    pub root: DriverRoot,
+    /// libcuda and libnvidia-ml under the driver root, every version found.
+    pub libraries: Observed<Vec<DriverLibrary>>,
+}
+
+impl Driver {
+    /// A module is loaded.
+    pub fn has_module(&self, name: &str) -> Result<bool, crate::model::Unknown> {
+        Ok(self.modules.known()?.contains_key(name))
+    }
+}
+
+/// A loaded kernel module.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct KernelModule {
+    /// `/sys/module/NAME/version`.
+    pub version: Option<String>,
+}
+
+/// Kernel module files of the driver below `/lib/modules`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModuleFiles {
+    /// For the running kernel, `nvidia`, `nvidia_uvm`, …
+    pub running: Vec<String>,
+    /// Kernels with a module directory, and whether `nvidia` is in it.
+    pub kernels: BTreeMap<String, bool>,
+}
+
+/// Where the driver's user-space files lie.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct DriverRoot {
+    /// `/`, `/run/nvidia/driver`, …
+    pub path: String,
+    /// Who said so: `default`, `--driver-root`, the toolkit's configuration, …
+    pub source: String,
+}
+
+/// A driver library on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DriverLibrary {
+    /// `libcuda` or `libnvidia-ml`.
+    pub name: String,
+    /// Path on the host.
+    pub path: String,
+    /// From the file's name; `None`: the name carries none.
+    pub version: Option<DriverVersion>,
+    /// The `.so.1` link in its directory leads to this file: it is the one that a loader takes.
+    pub current: bool,
+    /// Size in bytes.
+    pub size: u64,
+}

@@ -1,0 +1,47 @@
+//! GPUs: what is plugged in, and what the driver made of it.
+
+use serde::Serialize;
+
+/// A display or 3D function of vendor 10de.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PciFunction {
+    /// `0000:65:00.0`, lower case, four digits of domain.
+    pub address: String,
+    /// PCI device id, `0x2330`.
+    pub device: u16,
+    /// The kernel driver bound to it, if any.
+    pub driver: Option<String>,
+    /// A virtual function (SR-IOV).
+    pub virtual_function: bool,
+}
+
+impl PciFunction {
+    /// Not handed to a virtual machine: not bound to vfio or a stub.
+    pub fn is_for_the_host(&self) -> bool {
+        !self
+            .driver
+            .as_deref()
+            .is_some_and(|d| d.starts_with("vfio") || d.ends_with("stub") || d == "nvgrace_gpu_vfio_pci")
+    }
+}
+
+/// A GPU that the driver knows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Gpu {
+    /// Its place in the order of PCI addresses: the index that the container stack and `nvidia-smi` use.
+    pub index: u32,
+    /// PCI address, `0000:65:00.0`.
+    pub pci: String,
+    /// `GPU-…`; `None`: not read, or the driver has not read it itself (`GPU-????…` on an idle GPU).
+    pub uuid: Option<String>,
+    /// The number of its device node; `None`: not read.
+    pub minor: Option<u32>,
+    /// Its product name.
+    pub name: Option<String>,
+    /// The driver was told to leave it alone (`NVreg_ExcludedGpus`).
+    #[serde(skip)]
+    pub excluded: bool,
+    /// MIG mode is on; `None`: not known without NVML.
+    #[serde(skip)]
+    pub mig: Option<bool>,
+}

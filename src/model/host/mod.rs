@@ -1,0 +1,134 @@
+//! Facts of the machine, as files show them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Observed, Release};
+
+mod driver;
+mod gpu;
+mod node;
+mod stack;
+
+pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
+pub use gpu::{Gpu, PciFunction};
+pub use node::{Majors, Node, NodeKind};
+pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
+
+/// What kind of NVIDIA machine this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Platform {
+    /// Discrete GPUs behind `nvidia.ko`, or nothing of NVIDIA at all.
+    #[default]
+    Native,
+    /// Windows' GPU through `/dev/dxg`: no modules, no NVIDIA nodes.
+    Wsl,
+    /// Jetson: the integrated GPU behind `nvgpu`, nodes of other names.
+    Tegra,
+}
+
+/// The machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Host {
+    /// Nothing of the caller's own process counts: the facts are of a directory (`--host-root`).
+    #[serde(skip)]
+    pub laid_out: bool,
+    /// What kind of machine.
+    pub platform: Platform,
+    /// Jetson Linux release of `/etc/nv_tegra_release`, `36.4` for `R36, REVISION: 4.0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l4t: Option<String>,
+    /// `/proc/sys/kernel/osrelease`.
+    pub kernel: Observed<String>,
+    /// `x86_64`, `aarch64`: of the machine, by `/proc/sys/kernel/arch` or uname.
+    pub architecture: Observed<String>,
+    /// Driver, modules, libraries.
+    pub driver: Driver,
+    /// Display and 3D functions of vendor 10de on the PCI bus.
+    pub pci: Observed<Vec<PciFunction>>,
+    /// GPUs that the driver knows, by `/proc/driver/nvidia/gpus`, in the order of their PCI address.
+    pub gpus: Observed<Vec<Gpu>>,
+    /// Character devices that the kernel registered.
+    pub majors: Observed<Majors>,
+    /// NVIDIA's device nodes (and WSL's, and Jetson's) below `/dev`, by path.
+    pub device_nodes: Observed<BTreeMap<String, Node>>,
+    /// `/dev/char/MAJOR:MINOR` links, of NVIDIA's majors only; `None`: there is no such directory.
+    #[serde(skip)]
+    pub dev_char: Observed<Option<Vec<String>>>,
+    /// Minors of MIG's capability nodes by path below `/proc/driver/nvidia/capabilities`
+    /// (`gpu0/mig/gi1`, `gpu0/mig/gi1/ci0`).
+    #[serde(skip)]
+    pub mig_capabilities: Observed<BTreeMap<String, u32>>,
+    /// NVIDIA's container toolkit.
+    pub toolkit: Toolkit,
+    /// Engines that are installed, with what their configuration says.
+    pub engines: Vec<Engine>,
+    /// CDI specifications.
+    pub cdi: Observed<Vec<CdiSpec>>,
+    /// The only cgroup hierarchy is v2.
+    #[serde(skip)]
+    pub cgroup_v2: Observed<bool>,
+    /// SELinux enforces, and the boolean `container_use_devices`.
+    #[serde(skip)]
+    pub selinux: Observed<Option<SeLinux>>,
+    /// UEFI Secure Boot is on; `None` without UEFI.
+    #[serde(skip)]
+    pub secure_boot: Observed<Option<bool>>,
+    /// Lines of the kernel's log files that speak of the NVIDIA driver, newest last.
+    #[serde(skip)]
+    pub kernel_log: Observed<Vec<String>>,
+    /// `ID` and `ID_LIKE` of `os-release`.
+    #[serde(skip)]
+    pub os: Observed<Vec<String>>,
+    /// This machine is itself a container: of docker, podman, or LXC.
+    #[serde(skip)]
+    pub inside: Option<Inside>,
+    /// The kubelet runs with the static CPU manager policy; `None`: no kubelet seen.
+    #[serde(skip)]
+    pub kubelet_static_cpu: Option<bool>,
+    /// Environment of the machine's first process or of the caller, as far as it speaks of CUDA.
+    #[serde(skip)]
+    pub environment: Observed<BTreeMap<String, String>>,
+}
+
+/// SELinux as far as containers and devices are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeLinux {
+    /// `/sys/fs/selinux/enforce` is 1.
+    pub enforcing: bool,
+    /// The policy's boolean that lets containers use devices; `None`: the policy has no such boolean.
+    pub container_use_devices: Option<bool>,
+}
+
+/// What kind of container the judged machine itself is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    /// docker (`/.dockerenv`) or podman (`/run/.containerenv`).
+    Container,
+    /// LXC, privileged.
+    Lxc,
+    /// LXC with an identity mapping that is not the whole range.
+    UnprivilegedLxc,
+}
+
+impl Host {
+    /// This machine has a GPU of NVIDIA's that containers could use: on the bus and not bound to
+    /// vfio or a stub, or known to the driver, or behind WSL, or integrated (Jetson).
+    pub fn has_gpu(&self) -> Result<bool, super::Unknown> {
+        if self.platform != Platform::Native || self.gpus.seen().is_some_and(|g| !g.is_empty()) {
+            return Ok(true);
+        }
+        let on_bus = self.pci.known()?.iter().any(PciFunction::is_for_the_host);
+        if !on_bus {
+            self.gpus.known()?;
+        }
+        Ok(on_bus)
+    }
+
+    /// The toolkit's release, if it is installed and known.
+    pub fn toolkit_release(&self) -> Option<&Release> {
+        self.toolkit.version.seen().and_then(Option::as_ref)
+    }
+}

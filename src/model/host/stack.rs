@@ -1,0 +1,154 @@
+//! What hands GPUs to containers on this machine: toolkit, engines, CDI.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::model::{Observed, Release};
+
+/// NVIDIA's container toolkit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Toolkit {
+    /// Its version by the package database; `None`: no package of it is installed.
+    pub version: Observed<Option<Release>>,
+    /// Its programs by name, with the path each was found at.
+    #[serde(skip)]
+    pub programs: Observed<BTreeMap<String, String>>,
+    /// Its configuration; `None`: there is no such file, the defaults hold.
+    #[serde(skip)]
+    pub config: Observed<Option<ToolkitConfig>>,
+}
+
+/// `/etc/nvidia-container-runtime/config.toml`, as far as it matters here. Absent keys are `None`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolkitConfig {
+    /// Where it was read.
+    pub path: String,
+    /// `disable-require`
+    pub disable_require: Option<bool>,
+    /// `accept-nvidia-visible-devices-as-volume-mounts`
+    pub accept_volume_mounts: Option<bool>,
+    /// `accept-nvidia-visible-devices-envvar-when-unprivileged`
+    pub accept_envvar_unprivileged: Option<bool>,
+    /// `swarm-resource`
+    pub swarm_resource: Option<String>,
+    /// `[nvidia-container-cli] root`
+    pub cli_root: Option<String>,
+    /// `[nvidia-container-cli] no-cgroups`
+    pub no_cgroups: Option<bool>,
+    /// `[nvidia-container-cli] load-kmods`
+    pub load_kmods: Option<bool>,
+    /// `[nvidia-container-cli] user`
+    pub cli_user: Option<String>,
+    /// `[nvidia-container-cli] ldconfig`
+    pub ldconfig: Option<String>,
+    /// `[nvidia-container-runtime] mode`
+    pub mode: Option<String>,
+    /// `[nvidia-container-runtime] runtimes`
+    pub runtimes: Option<Vec<String>>,
+    /// `[nvidia-container-runtime.modes.legacy] cuda-compat-mode`
+    pub cuda_compat_mode: Option<String>,
+    /// `[nvidia-container-runtime-hook] skip-mode-detection`
+    pub skip_mode_detection: Option<bool>,
+}
+
+/// Which engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum EngineKind {
+    Docker,
+    Podman,
+    Containerd,
+    Crio,
+}
+
+/// An installed engine with what its configuration files say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Engine {
+    /// Which.
+    pub kind: EngineKind,
+    /// Its program or configuration, whichever was found.
+    pub path: String,
+    /// Runtimes it is configured with, name to program; empty: none but the default.
+    pub runtimes: BTreeMap<String, String>,
+    /// Arguments of these runtimes.
+    #[serde(skip)]
+    pub runtime_args: BTreeMap<String, Vec<String>>,
+    /// Its default runtime, if the configuration names one.
+    pub default_runtime: Option<String>,
+    /// The cgroup driver is systemd's; `None`: the configuration does not say.
+    pub systemd_cgroup: Option<bool>,
+    /// Directories it searches for CDI specifications, if the configuration names them.
+    pub cdi_spec_dirs: Option<Vec<String>>,
+    /// CDI is switched on or off; `None`: the configuration does not say.
+    pub cdi: Option<bool>,
+    /// Installed as a snap.
+    pub snap: bool,
+    /// A file of its configuration that could not be read as what it is.
+    #[serde(skip)]
+    pub broken: Option<String>,
+}
+
+/// One CDI specification file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CdiSpec {
+    /// The file.
+    pub path: String,
+    /// `cdiVersion`
+    pub version: String,
+    /// `nvidia.com/gpu`, …
+    pub kind: String,
+    /// Its devices.
+    pub devices: Vec<CdiDevice>,
+    /// Nodes that every device of it brings.
+    pub nodes: Vec<CdiNode>,
+    /// Files that it mounts from the host, of all devices, each once.
+    #[serde(skip)]
+    pub mounts: Vec<String>,
+    /// Hooks, of all devices, each once.
+    #[serde(skip)]
+    pub hooks: Vec<CdiHook>,
+    /// Host paths named in it (nodes, mounts, hooks) that are not there.
+    pub gone: Vec<String>,
+    /// Driver version by the names of the libraries it mounts.
+    pub driver: Option<Release>,
+    /// It could not be read as what it is; all else is empty.
+    #[serde(skip)]
+    pub broken: Option<String>,
+}
+
+/// A device of a CDI specification.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CdiDevice {
+    /// `0`, `all`, a UUID, …
+    pub name: String,
+    /// Its own nodes.
+    pub nodes: Vec<CdiNode>,
+}
+
+/// A node in a CDI specification.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CdiNode {
+    /// Path in the container.
+    pub path: String,
+    /// Path on the host, where it differs.
+    pub host_path: Option<String>,
+    /// Absent or 0: the engine takes the host node's number.
+    pub major: Option<u32>,
+    /// See `major`.
+    pub minor: Option<u32>,
+    /// Group that the node gets.
+    pub gid: Option<u32>,
+    /// Mode that the node gets.
+    pub mode: Option<u32>,
+}
+
+/// A hook in a CDI specification.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CdiHook {
+    /// The program.
+    pub path: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}

@@ -1,0 +1,13 @@
+//! Facts of an image. Here: the little that a bundle's root file system tells at a glance.
+
+use serde::Serialize;
+
+use super::Observed;
+
+/// What was seen of the image.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Image {
+    /// The processor its dynamic loader is for, in the words of the image specification (`amd64`,
+    /// `arm64`, …); `None` if it has no loader at a known place.
+    pub architecture: Observed<Option<String>>,
+}

@@ -1,0 +1,166 @@
+//! A fact that was seen, or the reason why it was not.
+
+use serde::{Serialize, Serializer};
+
+/// Why a fact is not known: which one, where it was looked for, and what stood in the way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unknown {
+    /// The fact's name as in the JSON report, for example `host.gpus`.
+    pub fact: String,
+    /// Where it was looked for: a path, a system call, a program's interface.
+    pub source: String,
+    /// What stood in the way, in a few words.
+    pub reason: String,
+}
+
+impl Unknown {
+    /// An unseen fact.
+    pub fn new(fact: impl Into<String>, source: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { fact: fact.into(), source: source.into(), reason: reason.into() }
+    }
+}
+
+/// Where a reader looked and what stood in its way; it does not know which fact that leaves open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    /// A path, a system call.
+    pub source: String,
+    /// What stood in the way, in a few words.
+    pub reason: String,
+}
+
+impl Unseen {
+    /// Something that could not be read.
+    pub fn new(source: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { source: source.into(), reason: reason.into() }
+    }
+
+    /// The fact that this leaves open.
+    pub fn leaves_open(self, fact: impl Into<String>) -> Unknown {
+        Unknown { fact: fact.into(), source: self.source, reason: self.reason }
+    }
+}
+
+/// A fact, as far as it could be seen.
+///
+/// Absence is knowledge: "no such module" is `Known(None)`. `Unknown` means that nobody could look,
+/// and a check that needs the fact ends as unknown too, by `?` on [`Observed::known`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observed<T> {
+    /// It was seen.
+    Known(T),
+    /// It could not be seen.
+    Unknown(Unknown),
+}
+
+impl<T> Observed<T> {
+    /// An unseen fact.
+    pub fn unknown(fact: impl Into<String>, source: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unknown(Unknown::new(fact, source, reason))
+    }
+
+    /// The fact, or the reason why it is not known, ready for `?`.
+    pub fn known(&self) -> Result<&T, Unknown> {
+        match self {
+            Self::Known(value) => Ok(value),
+            Self::Unknown(unknown) => Err(unknown.clone()),
+        }
+    }
+
+    /// The fact if it was seen. For explanations, never for verdicts.
+    pub fn seen(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl<T> From<Result<T, Unknown>> for Observed<T> {
+    fn from(result: Result<T, Unknown>) -> Self {
+        match result {
+            Ok(value) => Self::Known(value),
+            Err(unknown) => Self::Unknown(unknown),
+        }
+    }
+}
+
+impl<T: Default> Default for Observed<T> {
+    fn default() -> Self {
+        Self::Known(T::default())
+    }
+}
+
+/// In the report an unseen fact is `null`; the reason stands in the report's `unknown` list.
+impl<T: Serialize> Serialize for Observed<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(value) => value.serialize(serializer),
+            Self::Unknown(_) => serializer.serialize_none(),
+        }
+    }
+}
+
+/// A list of which single elements may have been unreadable.
+///
+/// One word that a newer engine knows and this program does not must not lose the other elements:
+/// what is there can be used, and only a statement about what is *not* there needs the whole list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts<T> {
+    /// The elements that could be read, in their order.
+    pub items: Vec<T>,
+    /// The others, each with its place and reason.
+    pub unread: Vec<Unknown>,
+}
+
+impl<T> Parts<T> {
+    /// A list that was read completely.
+    pub fn whole(items: Vec<T>) -> Self {
+        Self { items, unread: Vec::new() }
+    }
+
+    /// The list, if every element of it was readable: needed to say that something is absent.
+    pub fn all(&self) -> Result<&[T], Unknown> {
+        match self.unread.first() {
+            None => Ok(&self.items),
+            Some(unknown) => Err(unknown.clone()),
+        }
+    }
+}
+
+impl<T> Default for Parts<T> {
+    fn default() -> Self {
+        Self::whole(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(fact: &Observed<u32>) -> Result<bool, Unknown> {
+        Ok(*fact.known()? > 1)
+    }
+
+    #[test]
+    fn a_question_mark_on_an_unseen_fact_carries_its_reason_out() {
+        assert_eq!(judged(&Observed::Known(2)), Ok(true));
+        let unseen = Observed::unknown("host.gpus", "/proc", "not mounted");
+        assert_eq!(judged(&unseen).unwrap_err().reason, "not mounted");
+    }
+
+    #[test]
+    fn absence_needs_the_whole_list() {
+        let mut list = Parts::whole(vec![1, 2]);
+        assert_eq!(list.all().map(<[_]>::len), Ok(2));
+        list.unread.push(Unknown::new("container.devices", "/linux/devices/2", "no type"));
+        assert!(list.all().is_err());
+        assert_eq!(list.items, [1, 2]);
+    }
+
+    #[test]
+    fn an_unseen_fact_is_null_in_the_report() {
+        let unseen: Observed<u32> = Observed::unknown("a", "b", "c");
+        assert_eq!(serde_json::to_value(&unseen).unwrap(), serde_json::Value::Null);
+    }
+}
