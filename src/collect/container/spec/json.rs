@@ -22,7 +22,7 @@ const MOST_UNREAD: usize = 16;
 
 /// The fields of an object by name, `None` where absent or `null`. The last of several counts, as it
 /// does in the runtimes; what follows the object is not looked at, as runc does not (`json.Decoder`).
-pub(super) fn fields<'a, const N: usize>(text: &'a str, names: [&str; N]) -> Result<[Option<&'a RawValue>; N], String> {
+pub(crate) fn fields<'a, const N: usize>(text: &'a str, names: [&str; N]) -> Result<[Option<&'a RawValue>; N], String> {
     if text.trim_ascii() == "null" {
         return Ok([None; N]);
     }
@@ -36,13 +36,13 @@ pub(super) fn elements(text: &str) -> Result<Vec<&RawValue>, String> {
 }
 
 /// The entries of an object in their order, or the reason why it is not read.
-pub(super) fn entries(text: &str) -> Result<Vec<(String, &RawValue)>, String> {
+pub(crate) fn entries(text: &str) -> Result<Vec<(String, &RawValue)>, String> {
     within(text, MOST_BYTES)?;
     serde_json::Deserializer::from_str(text).deserialize_map(Entries).map_err(|e| reason(&e))
 }
 
 /// A value of a small piece.
-pub(super) fn value<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+pub(crate) fn value<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     within(text, MOST_ELEMENT_BYTES)?;
     serde_json::from_str(text).map_err(|e| reason(&e))
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::model::container::{Mount, SpecHook};
 use crate::model::{Observed, Parts};
 
-mod json;
+pub(super) mod json;
 mod linux;
 mod process;
 #[cfg(test)]
@@ -49,7 +49,9 @@ impl Spec {
         let names = ["process", "root", "hostname", "mounts", "hooks", "annotations", "linux"];
         let fields = std::str::from_utf8(&bytes).map_err(|_| "no text".to_owned()).and_then(|t| json::fields(t, names));
         let [process, root, hostname, mounts, hooks, annotations, linux] = match fields {
-            Ok(fields) if fields.iter().all(Option::is_none) => return Self::unread(source, "nothing of a spec is in it"),
+            Ok(fields) if fields.iter().all(Option::is_none) => {
+                return Self::unread(source, "nothing of a spec is in it");
+            }
             Ok(fields) => fields,
             Err(reason) => return Self::unread(source, &reason),
         };
