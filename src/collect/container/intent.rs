@@ -74,8 +74,8 @@ fn is_gpu_of_nvidia(device: &str) -> bool {
     let Some((vendor, class)) = device.split_once('=').and_then(|(kind, _)| kind.split_once('/')) else { return false };
     let (vendor, class) = (vendor.to_ascii_lowercase(), class.to_ascii_lowercase());
     if vendor == "nvidia.com" || vendor.ends_with(".nvidia.com") {
-        // NVIDIA's network cards and the like have classes of their own
-        return !["nic", "rdma", "net", "pci"].contains(&class.as_str());
+        // its network cards: `nvidia.com/net-pci`, `nvidia.com/net-rdma`
+        return !class.starts_with("net") && !class.contains("rdma");
     }
     class.contains("gpu") && !OTHER_VENDORS.iter().any(|other| vendor.contains(other))
 }
@@ -96,4 +96,89 @@ fn volume_mount_device(mount: &Mount) -> Option<String> {
     let Some(cdi) = name.strip_prefix("cdi/") else { return Some(name.to_owned()) };
     let mut parts = cdi.splitn(3, '/');
     Some(format!("{}/{}={}", parts.next()?, parts.next()?, parts.next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+        entries.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect()
+    }
+
+    fn wish(
+        variables: &[(&str, &str)],
+        injected: bool,
+        annotations: &[(&str, &str)],
+        given: Given,
+    ) -> (Strength, String) {
+        let entries: Vec<_> = variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        let environment = Environment::new(&entries, injected);
+        let annotations = map(annotations);
+        let wants = wants(&Signals {
+            annotations: Some(&annotations),
+            environment: Some(&environment),
+            cdi_annotations: &cdi_annotations(&annotations),
+            volume_mount_devices: &[],
+            given: Some(given),
+        });
+        assert_eq!(wants.wanted, wants.strength != Strength::None);
+        (wants.strength, wants.why)
+    }
+
+    #[test]
+    fn a_demand_is_stronger_than_the_environment() {
+        let all = ("NVIDIA_VISIBLE_DEVICES", "all");
+        assert_eq!(wish(&[all], false, &[], Given::None), (Strength::Environment, "NVIDIA_VISIBLE_DEVICES=all".into()));
+        assert_eq!(wish(&[all], false, &[("io.gpu-preflight.require", "true")], Given::None).0, Strength::Demand);
+        assert_eq!(wish(&[("GPU_PREFLIGHT_REQUIRE", "Yes")], false, &[], Given::None).0, Strength::Demand);
+        assert_eq!(wish(&[("GPU_PREFLIGHT_REQUIRE", "0"), all], false, &[], Given::None).0, Strength::Environment);
+        assert_eq!(wish(&[("NVIDIA_VISIBLE_DEVICES", "none")], false, &[], Given::LegacyHook).0, Strength::None);
+        assert_eq!(wish(&[], false, &[], Given::Privileged).0, Strength::None);
+    }
+
+    #[test]
+    fn whoever_was_given_nodes_by_cdi_wanted_them() {
+        let void = ("NVIDIA_VISIBLE_DEVICES", "void");
+        let by_cdi = (Strength::Environment, "devices given by CDI".to_owned());
+        assert_eq!(wish(&[void], true, &[], Given::Cdi), by_cdi);
+        assert_eq!(wish(&[("NVIDIA_VISIBLE_DEVICES", "none"), void], true, &[], Given::Cdi), by_cdi);
+        assert_eq!(wish(&[], false, &[], Given::Cdi), by_cdi);
+        assert_eq!(wish(&[void], false, &[], Given::None).0, Strength::None);
+        let both = [("NVIDIA_VISIBLE_DEVICES", "0"), void];
+        assert_eq!(wish(&both, true, &[], Given::Cdi).1, "NVIDIA_VISIBLE_DEVICES=0");
+    }
+
+    #[test]
+    fn cdi_annotations_by_kind() {
+        let found = cdi_annotations(&map(&[
+            ("cdi.k8s.io/nvidia-device-plugin_x", "k8s.device-plugin.nvidia.com/gpu=GPU-1, nvidia.com/mig=2"),
+            ("cdi.k8s.io/a", "amd.com/gpu=0,gpu.intel.com/gpu=1,nvidia.com/net-rdma=3"),
+            ("cdi.k8s.io/b", "run.example/fractional-gpu=x"),
+            ("cdi.k8s.io/c", "nonsense,a=b,/="),
+            ("other.io/d", "nvidia.com/gpu=0"),
+        ]));
+        assert_eq!(
+            found,
+            ["run.example/fractional-gpu=x", "k8s.device-plugin.nvidia.com/gpu=GPU-1", "nvidia.com/mig=2"]
+        );
+    }
+
+    #[test]
+    fn volume_mounts_name_devices() {
+        let mount = |source: &str, destination: &str| Mount {
+            source: source.into(),
+            destination: destination.into(),
+            ..Mount::default()
+        };
+        let names = volume_mount_devices(&[
+            mount("/dev/null", "/var/run/nvidia-container-devices/GPU-1"),
+            mount("/dev/null", "/var/run/nvidia-container-devices/cdi/nvidia.com/gpu/2"),
+            mount("/dev/null", "/var/run/nvidia-container-devices/imex/0"),
+            mount("/dev/zero", "/var/run/nvidia-container-devices/3"),
+            mount("/dev/null", "/var/run/nvidia-container-devices"),
+            mount("/dev/null", "/var/run/other"),
+        ]);
+        assert_eq!(names, ["GPU-1", "nvidia.com/gpu=2"]);
+    }
 }

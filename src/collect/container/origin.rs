@@ -149,3 +149,90 @@ fn cgroup(spec: &Spec) -> &str {
 fn cgroup_part(cgroup: &str, start: &str) -> bool {
     cgroup.split(['/', ':']).any(|part| part.starts_with(start))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::testing::{parse, plain, with_hook, with_mount};
+    use super::*;
+
+    fn of(change: impl FnOnce(&mut Value), bundle: &str) -> Origin {
+        let mut spec = plain(&[]);
+        spec["linux"]["cgroupsPath"] = json!("/x");
+        spec["root"]["path"] = json!("rootfs");
+        change(&mut spec);
+        Origin::of(&parse(&spec), bundle)
+    }
+
+    #[test]
+    fn engines() {
+        use EngineName::{Containerd, Crio, Docker, Podman, Unknown};
+        let engine = |change: fn(&mut Value), bundle| of(change, bundle).engine;
+        assert_eq!(engine(|_| (), "/tmp/b"), Unknown);
+        assert_eq!(engine(|s| s["linux"]["cgroupsPath"] = json!("system.slice:docker:c0ffee"), ""), Docker);
+        assert_eq!(
+            engine(|s| *s = with_hook(s.take(), "prestart", "/proc/5000/exe", &["libnetwork-setkey"]), ""),
+            Docker
+        );
+        assert_eq!(engine(|s| s["root"]["path"] = json!("/data/docker/overlay2/x/merged"), ""), Docker);
+        assert_eq!(engine(|_| (), "/run/containerd/io.containerd.runtime.v2.task/moby/c0ffee"), Docker);
+        assert_eq!(engine(|_| (), "/run/containerd/io.containerd.runtime.v2.task/k8s.io/c0ffee"), Containerd);
+        let podman4 = |s: &mut Value| {
+            s["annotations"] = json!({"io.container.manager": "libpod", "io.kubernetes.cri-o.TTY": "false"});
+        };
+        assert_eq!(engine(podman4, ""), Podman);
+        assert_eq!(of(podman4, "").scheduler, None);
+        assert_eq!(engine(|s| s["linux"]["cgroupsPath"] = json!("machine.slice:libpod:c0ffee"), ""), Podman);
+        assert_eq!(engine(|s| s["annotations"] = json!({"io.kubernetes.cri-o.ContainerType": "container"}), ""), Crio);
+        assert_eq!(
+            engine(|s| s["annotations"] = json!({"io.kubernetes.cri.container-type": "container"}), ""),
+            Containerd
+        );
+    }
+
+    #[test]
+    fn schedulers() {
+        use Scheduler::{Ecs, Kubernetes, Nomad, Slurm};
+        let at = |cgroup: &str| of(|s| s["linux"]["cgroupsPath"] = json!(cgroup), "").scheduler;
+        assert_eq!(at("kubepods-burstable-pod1.slice:docker:c0ffee"), Some(Kubernetes));
+        assert_eq!(at("/kubepods/besteffort/pod1/c1"), Some(Kubernetes));
+        assert_eq!(at("/nomad.slice/share.slice/c0ffee"), Some(Nomad));
+        assert_eq!(at("/ecs/task/c0ffee"), Some(Ecs));
+        assert_eq!(at("system.slice:slurmstepd:1"), Some(Slurm));
+        assert_eq!(at("/docker/specs"), None);
+        let by_annotation = of(|s| s["annotations"] = json!({"io.kubernetes.cri.container-type": "sandbox"}), "");
+        assert_eq!(by_annotation.scheduler, Some(Kubernetes));
+    }
+
+    #[test]
+    fn builders_and_sandboxes() {
+        let buildkit = of(|s| s["hostname"] = json!("buildkitsandbox"), "");
+        assert_eq!(buildkit.builder, Some(Builder::BuildKit));
+        assert_eq!(of(|_| (), "/var/lib/docker/buildkit/executor/x1").builder, Some(Builder::BuildKit));
+        assert_eq!(of(|_| (), "/var/tmp/buildah123").builder, Some(Builder::Buildah));
+        assert_eq!(of(|_| (), "/var/lib/builds").builder, None);
+        let sandbox = |name: &str, value: &str| of(|s| s["annotations"] = json!({name: value}), "").sandbox;
+        assert_eq!(sandbox("dev.gvisor.spec.rootfs.overlay", "self"), Some(Sandbox::Gvisor));
+        assert_eq!(sandbox("io.katacontainers.pkg.oci.bundle_path", "/b"), Some(Sandbox::Kata));
+        assert_eq!(sandbox("io.kubernetes.cri-o.RuntimeHandler", "kata-qemu"), Some(Sandbox::Kata));
+        assert_eq!(sandbox("io.kubernetes.cri-o.RuntimeHandler", "runc"), None);
+        let sysbox = of(|s| *s = with_mount(s.take(), "/var/lib/docker", "/var/lib/sysbox/docker/x"), "");
+        assert_eq!(sysbox.sandbox, Some(Sandbox::Sysbox));
+    }
+
+    #[test]
+    fn without_root() {
+        let mapped = |outside: u32, size: u32| {
+            of(|s| s["linux"]["uidMappings"] = json!([{"containerID": 0, "hostID": outside, "size": size}]), "")
+                .rootless
+        };
+        assert!(mapped(1000, 1) && !mapped(100_000, 65_536) && !mapped(0, 1));
+        assert!(
+            of(|s| s["root"]["path"] = json!("/home/u/.local/share/containers/storage/overlay/x/merged"), "").rootless
+        );
+        let hosts = "/run/user/1000/containers/overlay-containers/x/userdata/hosts";
+        assert!(of(|s| *s = with_mount(s.take(), "/etc/hosts", hosts), "").rootless);
+        assert!(!of(|s| *s = with_mount(s.take(), "/run/user/1000/bus", "/run/user/1000/bus"), "").rootless);
+    }
+}
