@@ -43,50 +43,58 @@ pub(super) fn find<'a>(
     for candidate in candidates {
         match look(candidate, search_path, ourselves) {
             Ok(path) => return Ok(path),
-            Err(reason) => reasons.push(format!("{} {reason}", wording::quote(&candidate.to_string_lossy()))),
+            Err(Unusable(reason)) => reasons.push(format!("{} {reason}", wording::quote(&candidate.to_string_lossy()))),
         }
     }
     Err(if reasons.is_empty() { "no name of one is configured".to_owned() } else { reasons.join(", ") })
 }
 
-fn look(candidate: &OsStr, search_path: Option<&OsStr>, ourselves: Option<Identity>) -> Result<PathBuf, String> {
+fn look(candidate: &OsStr, search_path: Option<&OsStr>, ourselves: Option<Identity>) -> Result<PathBuf, Unusable> {
     if candidate.as_bytes().contains(&b'/') {
         return usable(Path::new(candidate), ourselves).map(|()| candidate.into());
     }
     let search_path = search_path.filter(|path| !path.is_empty()).unwrap_or(OsStr::new(USUAL_PATH));
-    let mut reason = "is in no directory of PATH".to_owned();
+    let mut worst = Unusable("is in no directory of PATH".to_owned());
+    if candidate.is_empty() {
+        return Err(worst);
+    }
     // an empty or relative entry means the working directory, where anybody's file may lie
     for directory in std::env::split_paths(search_path).filter(|directory| directory.is_absolute()) {
         let path = directory.join(candidate);
         match usable(&path, ourselves) {
-            Ok(()) if !candidate.is_empty() => return Ok(path),
-            Err(worse) if identity(&path).is_some() => reason = worse,
-            _ => {}
+            Ok(()) => return Ok(path),
+            Err(Unusable(reason)) if reason == ABSENT => {}
+            Err(unusable) => worst = unusable,
         }
     }
-    Err(reason)
+    Err(worst)
 }
 
-fn usable(path: &Path, ourselves: Option<Identity>) -> Result<(), String> {
+/// What is wrong with a candidate.
+struct Unusable(String);
+
+const ABSENT: &str = "is absent";
+
+fn usable(path: &Path, ourselves: Option<Identity>) -> Result<(), Unusable> {
     let found = program(path)?;
     if Some(found) == ourselves {
-        Err("is gpu-preflight itself".to_owned())
+        Err(Unusable("is gpu-preflight itself".to_owned()))
     } else if may_execute(path) {
         Ok(())
     } else {
-        Err("is no program: it may not be executed".to_owned())
+        Err(Unusable("is no program: it may not be executed".to_owned()))
     }
 }
 
-fn program(path: &Path) -> Result<Identity, String> {
+fn program(path: &Path) -> Result<Identity, Unusable> {
     let status = stat(path).map_err(|errno| match errno {
-        Errno::ENOENT | Errno::ENOTDIR => "is absent".to_owned(),
-        other => format!("cannot be looked at ({})", other.desc()),
+        Errno::ENOENT | Errno::ENOTDIR => Unusable(ABSENT.to_owned()),
+        other => Unusable(format!("cannot be looked at ({})", other.desc())),
     })?;
     if status.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits() {
         Ok((status.st_dev, status.st_ino))
     } else {
-        Err("is no regular file".to_owned())
+        Err(Unusable("is no regular file".to_owned()))
     }
 }
 

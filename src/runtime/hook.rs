@@ -54,3 +54,66 @@ fn program(asked: Option<&Path>, own: Option<&Path>) -> Option<PathBuf> {
     };
     [own.with_file_name(HOOK_NAME), own.to_owned()].into_iter().find(same).or_else(replaced)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::super::arguments;
+    use super::*;
+
+    fn own_program() -> PathBuf {
+        std::env::current_exe().unwrap()
+    }
+
+    #[test]
+    fn the_entry_carries_all_that_the_hook_has_to_know() {
+        let line = "--gpu-preflight-config etc/c.toml --gpu-preflight-hook /bin/sh --gpu-preflight-hook-arg --driver-root=/d run";
+        let invocation = arguments::parse(line.split(' ').map(OsString::from));
+        let settings = Settings { hook_args: vec!["--wait".into()], hook_timeout: 35, ..Settings::default() };
+        let entry = entry(&invocation, &settings).unwrap();
+        let config = std::env::current_dir().unwrap().join("etc/c.toml");
+        assert_eq!((entry.path.as_str(), entry.timeout), ("/bin/sh", 35));
+        let expected = [
+            "gpu-preflight-hook",
+            "--stage",
+            "createRuntime",
+            "--config",
+            config.to_str().unwrap(),
+            "--wait",
+            "--driver-root=/d",
+        ];
+        assert_eq!(entry.args, expected);
+        assert_eq!(entry.env, ["PATH=/usr/bin:/bin"]);
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_called_is_not_written_into_a_container() {
+        let own = own_program();
+        for asked in ["/absent/hook", "relative/hook", "bin/sh", "/dev/null", "/"] {
+            assert_eq!(program(Some(Path::new(asked)), Some(&own)).as_ref(), Some(&own), "{asked}");
+            assert_eq!(program(Some(Path::new(asked)), None), None, "{asked}");
+        }
+        assert_eq!(program(None, Some(Path::new("/absent/gpu-preflight-runtime"))), None);
+    }
+
+    #[test]
+    fn it_is_this_file_under_the_name_of_the_hook_if_it_has_one() {
+        let directory = tempfile::tempdir_in(own_program().parent().unwrap()).unwrap();
+        let [hook, runtime] = [HOOK_NAME, "gpu-preflight-runtime"].map(|name| directory.path().join(name));
+        std::fs::hard_link(own_program(), &runtime).unwrap();
+        assert_eq!(program(None, Some(&runtime)), Some(runtime.clone()));
+        // another file of that name is another version's
+        std::fs::copy("/bin/true", &hook).unwrap();
+        assert_eq!(program(None, Some(&runtime)), Some(runtime.clone()));
+        std::fs::remove_file(&hook).unwrap();
+        std::fs::hard_link(own_program(), &hook).unwrap();
+        assert_eq!(program(None, Some(&runtime)), Some(hook));
+    }
+
+    #[test]
+    fn after_an_upgrade_it_is_the_new_file_of_the_same_name() {
+        assert_eq!(program(None, Some(Path::new("/bin/sh (deleted)"))), Some("/bin/sh".into()));
+        assert_eq!(program(None, Some(Path::new("/absent (deleted)"))), None);
+    }
+}

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 mod arguments;
 mod bundle;
 mod find;
+mod grammar;
 mod hook;
 mod inherited;
 mod refusal;
