@@ -1,5 +1,6 @@
 //! The only code that reads the world. It returns facts, never opinions.
 
+pub mod child;
 pub mod container;
 pub mod host;
 pub mod image;
