@@ -7,4 +7,5 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out a world with std and look at the programs from outside")]
 
 mod layers;
+mod runtime;
 mod support;
