@@ -4,5 +4,6 @@ pub mod child;
 pub mod container;
 pub mod host;
 pub mod image;
+pub mod policy;
 pub mod rehearsal;
 pub mod tree;
