@@ -85,12 +85,11 @@ fn modules(
             }
         }
     }
-    if laid_out || !looked {
-        if let Some(text) = tree.read_text("/proc/modules", MODULES_LIMIT)? {
-            looked = true;
-            let loaded = |name: &&&str| text.lines().any(|line| line.split(' ').next() == Some(**name));
-            found.extend(WATCHED.iter().filter(loaded));
-        }
+    if (laid_out || !looked)
+        && let Some(text) = tree.read_text("/proc/modules", MODULES_LIMIT)?
+    {
+        looked = true;
+        found.extend(WATCHED.iter().filter(|name| text.lines().any(|line| line.split(' ').next() == Some(**name))));
     }
     if laid_out || !looked {
         if let Some(majors) = majors {

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn only_the_end_of_a_long_log_is_read() {
         let laid = Laid::out(&[]);
-        let lines: String = (0..40_000).map(|n| format!("NVRM: line {n}\n")).collect();
+        let lines = (0..40_000).map(|n| format!("NVRM: line {n}")).collect::<Vec<_>>().join("\n");
         laid.write("/var/log/messages", &lines);
         let seen = kernel_log(&laid.tree());
         let seen = seen.seen().unwrap();

@@ -5,6 +5,8 @@ use crate::collect::tree::Tree;
 
 const STATE: &str = "/var/lib/kubelet/cpu_manager_state";
 const CONFIG: &str = "/var/lib/kubelet/config.yaml";
+/// It lists the CPUs of every container of the node.
+const STATE_LIMIT: usize = 4 << 20;
 const PROCESSES: usize = 1 << 17;
 
 /// The static policy is in force; `None`: no kubelet was seen.
@@ -14,7 +16,7 @@ pub fn kubelet_static_cpu(tree: &Tree) -> Option<bool> {
 
 /// Its state file tells what it really does, its configuration what it was told.
 pub(super) fn by_its_files(tree: &Tree) -> Option<bool> {
-    let state = short(tree, STATE).ok().flatten();
+    let state = tree.read_text(STATE, STATE_LIMIT).ok().flatten();
     let state = state.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
     if let Some(policy) = state.as_ref().and_then(|state| state.get("policyName")).and_then(|policy| policy.as_str()) {
         return Some(policy == "static");

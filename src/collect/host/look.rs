@@ -41,6 +41,11 @@ pub(super) fn names_if_there(tree: &Tree, path: &str, limit: usize) -> Result<Op
     Ok(names.map(|names| names.into_iter().filter_map(|name| name.into_string().ok()).collect()))
 }
 
+/// What stands behind the last dot of a name.
+pub(super) fn ending(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
 /// Hands over a file line by line, without ever holding it as a whole, up to a number of bytes.
 /// `false`: it is absent.
 pub(super) fn each_line(tree: &Tree, path: &str, limit: u64, mut line: impl FnMut(&str)) -> Result<bool, Unseen> {

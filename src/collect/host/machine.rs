@@ -75,7 +75,7 @@ pub(super) fn cgroup_v2(tree: &Tree) -> Observed<bool> {
     fact("host.cgroup_v2", read())
 }
 
-/// SELinux; `None`: the kernel has none, or it is not active.
+/// The state of `SELinux`; `None`: the kernel has none, or it is not active.
 pub(super) fn selinux(tree: &Tree) -> Observed<Option<SeLinux>> {
     let read = || {
         let Some(enforce) = short(tree, "/sys/fs/selinux/enforce")? else { return Ok(None) };

@@ -2,21 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use super::look::{fact, names, short};
+use super::look::{exists, fact, names, short};
 use crate::collect::tree::Tree;
+use crate::model::host::Driver;
 use crate::model::{Observed, Unseen};
 
+/// The first driver branch with MIG. It makes the directory when it is loaded.
+const FIRST: u32 = 450;
 const CAPABILITIES: &str = "/proc/driver/nvidia/capabilities";
 /// A GPU has at most 7 instances of 7 compute instances each.
 const LIMIT: usize = 1024;
 
 /// The minor of each instance's capability node, by its path below `/proc/driver/nvidia/capabilities`
 /// (`gpu0/mig/gi1`, `gpu0/mig/gi1/ci0`); empty: there are no instances.
-pub fn mig_capabilities(tree: &Tree) -> Observed<BTreeMap<String, u32>> {
-    fact("host.mig_capabilities", read(tree))
+pub fn mig_capabilities(tree: &Tree, driver: &Driver) -> Observed<BTreeMap<String, u32>> {
+    fact("host.mig_capabilities", read(tree, driver))
 }
 
-fn read(tree: &Tree) -> Result<BTreeMap<String, u32>, Unseen> {
+fn read(tree: &Tree, driver: &Driver) -> Result<BTreeMap<String, u32>, Unseen> {
+    let loaded = driver.version.seen().and_then(Option::as_ref);
+    if loaded.is_some_and(|version| version.number(0) >= FIRST) && !exists(tree, CAPABILITIES)? {
+        return Err(Unseen::new(CAPABILITIES, "absent, though nvidia is loaded"));
+    }
     let mut found = BTreeMap::new();
     for gpu in numbered(tree, "", "gpu")? {
         for gpu_instance in numbered(tree, &format!("{gpu}/mig"), "gi")? {
@@ -61,8 +68,14 @@ mod tests {
             ("/proc/driver/nvidia/capabilities/mig/config", "DeviceFileMinor: 1\n"),
             ("/proc/driver/nvidia/capabilities/gpu1/mig/gix/access", access),
         ]);
+        let none = Driver::default();
+        let driver = Driver { version: Observed::Known(Some("550.163.01".parse().unwrap())), ..Driver::default() };
         let expected = [("gpu0/mig/gi1".to_owned(), 21), ("gpu0/mig/gi1/ci0".to_owned(), 22)];
-        assert_eq!(mig_capabilities(&laid.tree()), Observed::Known(expected.into()));
-        assert_eq!(mig_capabilities(&Laid::out(&[]).tree()), Observed::Known(BTreeMap::new()));
+        assert_eq!(mig_capabilities(&laid.tree(), &driver), Observed::Known(expected.into()));
+        let bare = Laid::out(&[]);
+        assert_eq!(mig_capabilities(&bare.tree(), &none), Observed::Known(BTreeMap::new()));
+        assert!(mig_capabilities(&bare.tree(), &driver).known().is_err());
+        bare.directory(CAPABILITIES);
+        assert_eq!(mig_capabilities(&bare.tree(), &driver), Observed::Known(BTreeMap::new()));
     }
 }

@@ -41,9 +41,9 @@ pub use module_files::module_files;
 pub use pci::pci;
 pub use toolkit::toolkit;
 
-/// How long the GPUs' `information` files may take, all of them together. The driver answers in
-/// microseconds when a GPU is awake, in about two seconds when it must be woken.
-const IDENTITIES: Duration = Duration::from_secs(4);
+/// How long the GPUs' `information` files may take, all of them together: the driver answers at once for
+/// a GPU that is awake, and wakes the others first.
+const IDENTITIES: Duration = Duration::from_secs(8);
 
 /// How a machine is to be looked at.
 #[derive(Debug, Clone)]
@@ -114,7 +114,7 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     driver::add_versions(tree, &mut host.driver.modules);
     host.gpus = gpu_identities(tree, host, Instant::now() + IDENTITIES);
     host.dev_char = dev_char(tree, &host.majors);
-    host.mig_capabilities = mig_capabilities(tree);
+    host.mig_capabilities = mig_capabilities(tree, &host.driver);
     host.driver.module_options = module_options(tree);
     host.driver.module_files = module_files(tree, &host.kernel);
     host.driver.libraries = libraries(tree, &host.driver.root, host.architecture.seen().map(String::as_str));

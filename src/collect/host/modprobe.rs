@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::look::{fact, names};
+use super::look::{ending, fact, names};
 use crate::collect::tree::Tree;
 use crate::model::{Observed, Unseen};
 
@@ -19,7 +19,7 @@ pub fn module_options(tree: &Tree) -> Observed<BTreeMap<String, String>> {
 fn read(tree: &Tree) -> Result<BTreeMap<String, String>, Unseen> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     for directory in DIRECTORIES {
-        for name in names(tree, directory, FILES)?.into_iter().filter(|name| name.ends_with(".conf")) {
+        for name in names(tree, directory, FILES)?.into_iter().filter(|name| ending(name) == "conf") {
             let path = format!("{directory}/{name}");
             files.entry(name).or_insert(path);
         }

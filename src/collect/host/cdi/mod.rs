@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::look::{fact, names_if_there};
+use super::look::{ending, fact, names_if_there};
 use crate::collect::tree::Tree;
 use crate::model::host::{CdiSpec, Engine};
 use crate::model::{Observed, Unseen};
@@ -33,7 +33,7 @@ fn read(tree: &Tree, engines: &[Engine]) -> Result<Vec<CdiSpec>, Unseen> {
             continue;
         }
         for name in names_if_there(tree, directory, 1 << 12)?.unwrap_or_default() {
-            if !name.ends_with(".json") && !name.ends_with(".yaml") {
+            if !matches!(ending(&name), "json" | "yaml") {
                 continue;
             }
             if specs.len() == FILES {
@@ -52,7 +52,7 @@ fn spec(tree: &Tree, path: &str) -> Result<Option<CdiSpec>, Unseen> {
         Ok(None) => return Ok(None),
         Err(unseen) => return Ok(Some(broken(path, unseen.reason))),
     };
-    let value = if path.ends_with(".json") {
+    let value = if ending(path) == "json" {
         serde_json::from_str(&text).map_err(|_| "no valid JSON")
     } else {
         serde_saphyr::from_str(&text).map_err(|_| "no valid YAML")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::look::{names, seems_there};
+use super::look::{ending, names, seems_there};
 use crate::collect::tree::Tree;
 use crate::model::host::{Engine, EngineKind};
 
@@ -58,7 +58,7 @@ fn parsed(tree: &Tree, path: &str, broken: &mut Option<String>) -> Option<Value>
             return None;
         }
     };
-    let json = path.ends_with(".json");
+    let json = ending(path) == "json";
     let value = if json { serde_json::from_str(&text).ok() } else { toml::from_str(&text).ok() };
     if value.is_none() {
         *broken = Some(format!("{path}: no valid {}", if json { "JSON" } else { "TOML" }));
