@@ -6,5 +6,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out a world with std and look at the programs from outside")]
 
+mod closed;
+mod hook;
+mod hostile;
 mod layers;
+mod nothing;
+mod readme;
+mod real;
+mod schema;
 mod support;

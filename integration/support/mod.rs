@@ -2,9 +2,13 @@
 
 pub(crate) mod bundle;
 pub(crate) mod host;
+pub(crate) mod mounts;
 pub(crate) mod needs;
 pub(crate) mod process;
 pub(crate) mod programs;
+pub(crate) mod scene;
+pub(crate) mod trace;
+pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
 
@@ -24,11 +28,6 @@ pub(crate) fn scratch() -> Scratch {
 pub(crate) struct Scratch(tempfile::TempDir);
 
 impl Scratch {
-    /// The directory.
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
-
     /// A path in it.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
