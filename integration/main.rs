@@ -13,5 +13,6 @@ mod layers;
 mod nothing;
 mod readme;
 mod real;
+mod runtime;
 mod schema;
 mod support;
