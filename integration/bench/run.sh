@@ -88,4 +88,5 @@ PYTHON
 GPUS=8 "$here/integration/simhost.sh" run runc --root "$work/containers" run --bundle "$work/gpus" gpu-preflight-bench ||
   { cat "$work/answer" >&2; exit 1; }
 cat "$work/answer"
+[ -e "$work/log" ] || { echo "the hook judged no container with GPUs" >&2; exit 1; }
 printf '\nof %d judged containers with GPUs %d started\n' "$(wc -l <"$work/log")" "$(grep -c '"decision":"start"' "$work/log")"
