@@ -139,10 +139,36 @@ fn quiet(place: &Place, args: &[&str]) -> Ended {
     Run::new("/bin/sh").args(command).args(own).args(place.root()).args(args.iter().map(OsString::from)).end()
 }
 
+/// A user's way: the runtime hands its own terminal on. Arguments: the command.
+const OWN_TERMINAL: &str = "
+import os, pty, subprocess, sys
+master, slave = pty.openpty()
+process = subprocess.Popen(sys.argv[1:], stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+code = process.wait(15)
+print(os.read(master, 4096).decode().strip())
+sys.exit(code)
+";
+
+/// An engine's way: the terminal is sent over a socket. Arguments: the command up to its subcommand, the id.
+const CONSOLE_SOCKET: &str = "
+import os, socket, subprocess, sys
+*command, container = sys.argv[1:]
+listener = socket.socket(socket.AF_UNIX)
+listener.bind('console')
+listener.listen(1)
+listener.settimeout(15)
+process = subprocess.Popen([*command, 'create', '--console-socket', 'console', container])
+_, terminals, _, _ = socket.recv_fds(listener.accept()[0], 4096, 1)
+assert process.wait(15) == 0
+subprocess.check_call([*command, 'start', container])
+print(os.read(terminals[0], 100).decode().strip())
+subprocess.check_call([*command, 'delete', '-f', container])
+";
+
 #[test]
 fn a_terminal_stays_one() {
     let Some(place) = Place::of("runc") else { return };
-    if !needs::tools(&["script"]) {
+    if !needs::tools(&["python3"]) {
         return;
     }
     let mut bundle = place.bundle(&["tty"]);
@@ -151,38 +177,18 @@ fn a_terminal_stays_one() {
         "destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": ["newinstance", "ptmxmode=0666"],
     }));
     bundle.write();
-    let state = place.scratch.at("state");
-    let command =
-        format!("{} --runtime {} --root {} run {}", shim().display(), place.real.display(), state.display(), id());
-    let run = Run::new("/usr/bin/script").args(["-qec", &command, "/dev/null"]).current_dir(&bundle.dir);
-    let ended = run.end();
-    assert!(ended.code() == 0 && ended.stdout.trim().ends_with("111"), "{ended:?}");
-
-    console_socket(&place, &bundle);
-}
-
-/// An engine's way: the terminal is sent over a socket.
-fn console_socket(place: &Place, bundle: &Bundle) {
-    if !needs::tools(&["python3"]) {
-        return;
-    }
-    let receive = "import os, socket, subprocess, sys\n\
-        s = socket.socket(socket.AF_UNIX); s.bind('console'); s.listen(1)\n\
-        p = subprocess.Popen(sys.argv[1:])\n\
-        c, _ = s.accept()\n\
-        data, fds, _, _ = socket.recv_fds(c, 4096, 1)\n\
-        assert p.wait() == 0\n\
-        subprocess.check_call([*sys.argv[1:sys.argv.index('create')], 'start', sys.argv[-1]])\n\
-        print(os.read(fds[0], 100).decode().strip())\n\
-        subprocess.check_call([*sys.argv[1:sys.argv.index('create')], 'delete', '-f', sys.argv[-1]])\n";
-    let state = place.scratch.at("state");
-    let ended = Run::new(needs::find("python3").expect("python3"))
-        .args(["-c", receive])
-        .args([shim().as_os_str(), "--runtime".as_ref(), place.real.as_os_str(), "--root".as_ref(), state.as_os_str()])
-        .args(["create", "--console-socket", "console", &id()])
-        .current_dir(&bundle.dir)
-        .end();
-    assert_eq!((ended.code(), ended.stdout.trim()), (0, "111"), "{}", ended.stderr);
+    let python = |script: &str, words: &[String]| {
+        let ended = Run::new(needs::find("python3").expect("python3"))
+            .args(["-c", script])
+            .args([shim().as_os_str(), "--runtime".as_ref(), place.real.as_os_str()])
+            .args(place.root())
+            .args(words)
+            .current_dir(&bundle.dir)
+            .end();
+        assert_eq!((ended.code(), ended.stdout.trim()), (0, "111"), "{}", ended.stderr);
+    };
+    python(OWN_TERMINAL, &["run".into(), id()]);
+    python(CONSOLE_SOCKET, &[id()]);
 }
 
 #[test]

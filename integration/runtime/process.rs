@@ -112,19 +112,23 @@ fn what_a_real_runtime_says_is_said_unchanged() {
             let mut own = vec!["--runtime", name];
             own.extend(args);
             let through = run(shim(), &own);
-            let plain = |text: &str| {
-                // the time of an entry, down to the second or below
-                let mut parts = text.split("2026-").map(str::to_owned).collect::<Vec<_>>();
-                for part in parts.iter_mut().skip(1) {
-                    *part = part.split_once(['Z', '"']).map_or(String::new(), |(_, rest)| rest.to_owned());
-                }
-                parts.concat()
-            };
-            assert_eq!(plain(&direct.stdout), plain(&through.stdout), "{name} {args:?}");
-            assert_eq!(plain(&direct.stderr), plain(&through.stderr), "{name} {args:?}");
+            assert_eq!(direct.stdout, through.stdout, "{name} {args:?}");
+            assert_eq!(timeless(&direct.stderr), timeless(&through.stderr), "{name} {args:?}");
             assert_eq!(direct.status, through.status, "{name} {args:?}");
         }
     }
+}
+
+/// The text with the same word for every time in it.
+fn timeless(text: &str) -> String {
+    let words = text.split(|c: char| c == '"' || c.is_whitespace());
+    words.filter(|word| is_time(word)).fold(text.to_owned(), |text, time| text.replace(time, "TIME"))
+}
+
+/// As RFC 3339 has it, with or without parts of seconds, and crun's colon behind it.
+fn is_time(word: &str) -> bool {
+    let at = |place: usize| word.as_bytes().get(place).copied();
+    at(4) == Some(b'-') && at(10) == Some(b'T') && at(13) == Some(b':') && word.trim_end_matches(':').ends_with('Z')
 }
 
 #[test]
@@ -158,14 +162,10 @@ fn without_a_real_runtime_the_engine_is_told_and_nothing_is_made() {
         let logged = std::fs::read_to_string(&log).expect("the log");
         let last: serde_json::Value = serde_json::from_str(logged.lines().last().expect("an entry")).expect("JSON");
         assert_eq!((&last["level"], &last["msg"]), (&json!("error"), &json!(ended.stderr.trim_end())));
-        assert!(humantime_like(last["time"].as_str().expect("a time")));
+        assert!(is_time(last["time"].as_str().expect("a time")));
         assert_eq!(std::fs::read(bundle.dir.join("config.json")).expect("the spec"), before);
         assert_eq!(names(&bundle.dir), ["config.json", "rootfs"]);
     }
-}
-
-fn humantime_like(time: &str) -> bool {
-    time.len() == 20 && time.ends_with('Z') && time.as_bytes().get(10) == Some(&b'T')
 }
 
 #[test]
