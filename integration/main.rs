@@ -10,6 +10,7 @@ mod closed;
 mod hook;
 mod hostile;
 mod layers;
+mod mutations;
 mod nothing;
 mod readme;
 mod real;

@@ -26,7 +26,9 @@ if [ "$(id -u)" -eq 0 ]; then
   export GPU_PREFLIGHT_TEST_SKIPS=forbidden
 fi
 
-cargo test --locked --lib --bins
+failed=0
+cargo test --locked --lib --bins || failed=1
 programs=${CARGO_TARGET_DIR:-target}/programs
 PROFILE=tested packaging/build.sh "$programs"
-GPU_PREFLIGHT_BIN=$(realpath "$programs") cargo test --locked --test integration -- "${filter[@]}"
+GPU_PREFLIGHT_BIN=$(realpath "$programs") cargo test --locked --test integration -- "${filter[@]}" || failed=1
+exit "$failed"

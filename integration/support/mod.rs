@@ -28,6 +28,11 @@ pub(crate) fn scratch() -> Scratch {
 pub(crate) struct Scratch(tempfile::TempDir);
 
 impl Scratch {
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// A path in it.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.0.path().join(path)

@@ -49,6 +49,11 @@ impl Run {
         self
     }
 
+    pub(crate) fn current_dir(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
     pub(crate) fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
@@ -80,6 +85,9 @@ impl Run {
         let result = scratch.join("resident");
         let mut wrapped = Run::new(launcher()).args([result.as_os_str(), self.command.get_program()]);
         wrapped = wrapped.args(self.command.get_args()).stdin(self.stdin).limit(self.limit);
+        if let Some(dir) = self.command.get_current_dir() {
+            wrapped = wrapped.current_dir(dir);
+        }
         for (name, value) in self.command.get_envs() {
             wrapped = wrapped.env(&name.to_string_lossy(), value.unwrap_or_default());
         }
