@@ -136,10 +136,12 @@ fn launcher() -> &'static Path {
     BUILT.get_or_init(|| compile_c(&super::repository().join("integration/support/launch.c"), "launch", &["-static"]))
 }
 
-/// Compiles a C file into cargo's directory for tests.
+/// Compiles a C file into cargo's directory for tests, whole at once: other runs of the tests may use it.
 pub(crate) fn compile_c(source: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let built = Run::new("cc").args(["-Os", "-o"]).args([&program]).args(flags).args([source]).end();
+    let new = program.with_extension(std::process::id().to_string());
+    let built = Run::new("cc").args(["-Os", "-o"]).args([&new]).args(flags).args([source]).end();
     assert!(built.status.success(), "cc {}: {}", source.display(), built.stderr);
+    std::fs::rename(new, &program).expect("a program's name");
     program
 }
