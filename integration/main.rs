@@ -6,6 +6,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out a world with std and look at the programs from outside")]
 
+mod closed;
+mod hook;
+mod hostile;
 mod layers;
+mod mutations;
+mod nothing;
+mod readme;
+mod real;
 mod runtime;
+mod schema;
 mod support;

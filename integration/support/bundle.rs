@@ -39,6 +39,8 @@ pub(crate) struct Bundle {
 impl Bundle {
     /// A container that neither wants nor has a GPU; its program says `the container runs`.
     pub(crate) fn plain(dir: &Path) -> Self {
+        // A test may write one bundle after the other to the same place.
+        let _ = std::fs::remove_dir_all(dir);
         std::fs::create_dir_all(dir).expect("the bundle's directory");
         let dir = std::fs::canonicalize(dir).expect("the bundle's directory");
         lay_rootfs(&dir.join("rootfs"));
@@ -122,6 +124,16 @@ impl Bundle {
         );
     }
 
+    /// Gives nvidia-uvm's nodes and rules another number, as a specification of an earlier boot has them.
+    pub(crate) fn renumber_uvm(&mut self, major: u64) {
+        for list in ["/linux/devices", "/linux/resources/devices"] {
+            let entries = self.spec.pointer_mut(list).and_then(Value::as_array_mut).expect("a list");
+            for entry in entries.iter_mut().filter(|entry| entry["major"] == 511) {
+                entry["major"] = major.into();
+            }
+        }
+    }
+
     /// Mounts a stand-in of the driver's library where CDI does.
     pub(crate) fn mount_driver(&mut self) {
         for name in ["libcuda.so.550.163.01", "libcuda.so.1"] {
@@ -138,13 +150,13 @@ impl Bundle {
 
     /// Adds a hook.
     pub(crate) fn hook(&mut self, stage: &str, path: &Path, args: &[&str]) {
-        let mut argv = vec![json!(path.file_name().and_then(std::ffi::OsStr::to_str))];
-        argv.extend(args.iter().map(|arg| json!(arg)));
+        let name = path.file_name().and_then(std::ffi::OsStr::to_str).expect("a program's name");
+        let words: Vec<&str> = [name].into_iter().chain(args.iter().copied()).collect();
         let hooks = &mut self.spec["hooks"][stage];
         if hooks.is_null() {
             *hooks = json!([]);
         }
-        push(hooks, json!({"path": path, "args": argv, "env": ["PATH=/usr/bin:/bin"], "timeout": 10}));
+        push(hooks, json!({"path": path, "args": words, "env": ["PATH=/usr/bin:/bin"], "timeout": 10}));
     }
 
     /// A node in the rootfs itself. Needs root.

@@ -2,9 +2,13 @@
 
 pub(crate) mod bundle;
 pub(crate) mod host;
+pub(crate) mod mounts;
 pub(crate) mod needs;
 pub(crate) mod process;
 pub(crate) mod programs;
+pub(crate) mod scene;
+pub(crate) mod trace;
+pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
 

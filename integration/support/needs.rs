@@ -20,6 +20,11 @@ pub(crate) fn root() -> bool {
     nix::unistd::geteuid().is_root() || skip("root", "this user may not make device nodes or mounts")
 }
 
+/// Time: only `integration/test.sh --long` runs what takes minutes. No failure where skips are forbidden.
+pub(crate) fn long() -> bool {
+    std::env::var_os("GPU_PREFLIGHT_TEST_LONG").is_some()
+}
+
 /// Programs on PATH.
 pub(crate) fn tools(names: &[&str]) -> bool {
     names.iter().all(|name| find(name).is_some() || skip(name, "it is not on PATH"))

@@ -1,4 +1,4 @@
-//! Running a program and seeing what became of it: exit code, output, time, memory.
+//! Running a program and seeing what became of it: exit code, output, memory, and that it ends in time.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -25,7 +25,6 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    pub(crate) took: Duration,
 }
 
 impl Run {
@@ -63,7 +62,7 @@ impl Run {
     /// Runs it to its end, or fails the test at the limit.
     pub(crate) fn end(mut self) -> Ended {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let start = Instant::now();
+        let until = Instant::now() + self.limit;
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.command));
         let mut to = child.stdin.take().expect("a pipe");
         let input = std::mem::take(&mut self.stdin);
@@ -71,12 +70,11 @@ impl Run {
         let writer = std::thread::spawn(move || drop(to.write_all(&input)));
         let stdout = collect(child.stdout.take().expect("a pipe"));
         let stderr = collect(child.stderr.take().expect("a pipe"));
-        let status = wait(&mut child, start + self.limit)
+        let status = wait(&mut child, until)
             .unwrap_or_else(|| panic!("{:?} was still running after {:?}", self.command, self.limit));
-        let took = start.elapsed();
         let _ = writer.join();
         let [stdout, stderr] = [stdout, stderr].map(|thread| thread.join().expect("a reader"));
-        Ended { status, stdout, stderr, took }
+        Ended { status, stdout, stderr }
     }
 
     /// Runs it as [`Run::end`] does, and says how many kilobytes of it were resident at most.
@@ -87,6 +85,9 @@ impl Run {
         let result = scratch.join("resident");
         let mut wrapped = Run::new(launcher()).args([result.as_os_str(), self.command.get_program()]);
         wrapped = wrapped.args(self.command.get_args()).stdin(self.stdin).limit(self.limit);
+        if let Some(dir) = self.command.get_current_dir() {
+            wrapped = wrapped.current_dir(dir);
+        }
         for (name, value) in self.command.get_envs() {
             wrapped = wrapped.env(&name.to_string_lossy(), value.unwrap_or_default());
         }
@@ -135,10 +136,12 @@ fn launcher() -> &'static Path {
     BUILT.get_or_init(|| compile_c(&super::repository().join("integration/support/launch.c"), "launch", &["-static"]))
 }
 
-/// Compiles a C file into cargo's directory for tests.
+/// Compiles a C file into cargo's directory for tests, whole at once: other runs of the tests may use it.
 pub(crate) fn compile_c(source: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let built = Run::new("cc").args(["-Os", "-o"]).args([&program]).args(flags).args([source]).end();
+    let new = program.with_extension(std::process::id().to_string());
+    let built = Run::new("cc").args(["-Os", "-o"]).args([&new]).args(flags).args([source]).end();
     assert!(built.status.success(), "cc {}: {}", source.display(), built.stderr);
+    std::fs::rename(new, &program).expect("a program's name");
     program
 }
