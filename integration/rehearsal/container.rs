@@ -87,8 +87,10 @@ impl<'a> Container<'a> {
         open(&scratch.path().join("answers"), 0o777);
         std::fs::copy(tools.at("probe"), rootfs.join("probe")).unwrap();
         let namespaces = ["pid", "mount", "ipc", "uts", "network"].map(|kind| json!({"type": kind}));
-        let hooks: serde_json::Map<_, _> =
-            STAGES.map(|stage| (stage.to_owned(), json!([tools.hook_entry(scratch.path(), stage)]))).into_iter().collect();
+        let hooks: serde_json::Map<_, _> = STAGES
+            .map(|stage| (stage.to_owned(), json!([tools.hook_entry(scratch.path(), stage)])))
+            .into_iter()
+            .collect();
         let spec = json!({
             "ociVersion": "1.0.2",
             "process": {"user": {}, "args": [], "cwd": "/", "env": ["PATH=/"]},

@@ -5,9 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpu_preflight::collect::rehearsal::{
-    Answer, Look, Place, Rehearsal, RuntimeKind, Wish, nvidia_names, rehearse,
-};
+use gpu_preflight::collect::rehearsal::{Answer, Look, Place, Rehearsal, RuntimeKind, Wish, nvidia_names, rehearse};
 use gpu_preflight::model::container::{Access, CapabilitySets, Identity, Refusal};
 use serde_json::{Value, json};
 

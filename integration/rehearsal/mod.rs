@@ -62,7 +62,8 @@ fn play(container: &mut Container<'_>, setup: Setup) -> Result<Vec<Played>, Stri
     let stages = STAGES.map(|stage| answers(container, stage));
     let lines = stdout.lines().enumerate().map(|(n, line)| {
         let (path, errno) = line.rsplit_once(' ').ok_or_else(|| stdout.to_string())?;
-        let word = |stage: &Option<Value>| stage.as_ref().map_or("no hook", |s| s["answers"][n].as_str().unwrap()).to_owned();
+        let word =
+            |stage: &Option<Value>| stage.as_ref().map_or("no hook", |s| s["answers"][n].as_str().unwrap()).to_owned();
         let rehearsed = [word(&stages[0]), word(&stages[1]), word(&stages[2])];
         Ok(Played { path: path.to_owned(), errno: errno.parse().map_err(|_| stdout.to_string())?, rehearsed })
     });
@@ -88,7 +89,8 @@ fn judge(scenario: &Scenario, setup: Setup, played: &[Played], table: &mut Strin
         };
         let right = |word: &String| word.starts_with(truth) || (scenario.unknowable && word.starts_with("unknown"));
         let mark = if rehearsed.iter().all(right) { ' ' } else { '!' };
-        let words = if rehearsed.iter().all(|r| *r == rehearsed[0]) { rehearsed[0].clone() } else { rehearsed.join(" | ") };
+        let words =
+            if rehearsed.iter().all(|r| *r == rehearsed[0]) { rehearsed[0].clone() } else { rehearsed.join(" | ") };
         let node = path.trim_start_matches("/dev/");
         writeln!(table, "{mark}{:45} {:10} {node:14} open {errno:2}  {words}", scenario.name, setup.name()).unwrap();
         if mark == '!' {

@@ -4,7 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const O_NONBLOCK: i32 = 0o4000;
 const PTRACE_SEIZE: i32 = 0x4206;
@@ -18,10 +18,6 @@ unsafe extern "C" {
 fn main() {
     let mut arguments = std::env::args().skip(1).peekable();
     match arguments.peek().map(String::as_str) {
-        Some("--wait") => {
-            println!("waiting");
-            std::thread::sleep(Duration::from_secs(60));
-        }
         Some("--attack") => attack(),
         _ => arguments.for_each(|node| open(&node)),
     }
@@ -34,18 +30,17 @@ fn open(node: &str) {
     println!("{path} {}", errno(opened.err()));
 }
 
-/// Waits for a process that is the grandchild of one that came into this pid namespace from outside, and
-/// tries on it what could do harm. Prints one line a try: its name, and the errno or 0.
+/// Waits for the child of a process that is called `hook`, and tries on it what could do harm. Prints one
+/// line a try: its name, and the errno or 0. Stays, since the pid namespace ends with its first process.
 fn attack() {
-    let (ready, deadline) = (String::from("waiting"), Instant::now() + Duration::from_secs(20));
-    println!("{ready}");
-    while Instant::now() < deadline {
+    println!("waiting");
+    loop {
         let Some(pid) = victim() else { continue };
         let file = |name: &str| format!("/proc/{pid}/{name}");
         let tries = [
             ("mem", errno(OpenOptions::new().read(true).write(true).open(file("mem")).err())),
             ("environ", errno(fs::read(file("environ")).err())),
-            ("fd", errno(fs::read_dir(file("fd")).err())),
+            ("fd", errno(reach_descriptors(&file("fd")).err())),
             ("root", errno(fs::read_dir(file("root/")).err())),
             ("cwd", errno(fs::read_link(file("cwd")).err())),
             // SAFETY: takes numbers, and changes nothing in this process
@@ -53,21 +48,29 @@ fn attack() {
             // SAFETY: takes numbers
             ("kill", errno((unsafe { kill(pid, SIGKILL) } < 0).then(io::Error::last_os_error))),
         ];
-        // it may have ended in the middle
-        if fs::metadata(format!("/proc/{pid}")).is_ok() || tries.iter().all(|(_, errno)| *errno != 3 && *errno != 2) {
-            tries.iter().for_each(|(name, errno)| println!("{name} {errno}"));
-            println!("{}", status(pid, "Uid:").unwrap_or_default());
-            return;
+        tries.iter().for_each(|(name, errno)| println!("{name} {errno}"));
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+/// Root may list the numbers of another's descriptors; harm begins where one can be opened or followed.
+fn reach_descriptors(dir: &str) -> io::Result<()> {
+    let mut last = Err(io::ErrorKind::NotFound.into());
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        last = fs::read_link(&path).map(drop).or_else(|_| fs::metadata(&path).map(drop));
+        if last.is_ok() {
+            break;
         }
     }
-    println!("nobody came");
+    last
 }
 
 fn victim() -> Option<i32> {
     let pids = fs::read_dir("/proc").ok()?.filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());
     pids.into_iter().find(|pid| {
-        let up = |pid: i32| status(pid, "PPid:")?.parse::<i32>().ok();
-        *pid != 1 && up(*pid).filter(|p| *p > 1).and_then(up).filter(|p| *p > 1).and_then(up) == Some(0)
+        let parent = status(*pid, "PPid:").and_then(|parent| parent.parse().ok());
+        parent.and_then(|parent| status(parent, "Name:")).is_some_and(|name| name == "hook")
     })
 }
 

@@ -95,7 +95,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     }),
     Scenario {
         setups: V1,
-        ..granted("nvidia-uvm given by a hook at prestart", |c| drop(c.without("/dev/nvidia-uvm").before("prestart", "inject")))
+        ..granted("nvidia-uvm given by a hook at prestart", |c| {
+            drop(c.without("/dev/nvidia-uvm").before("prestart", "inject"))
+        })
     },
     Scenario {
         unknowable: true,
