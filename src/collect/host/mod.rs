@@ -10,7 +10,6 @@ use crate::collect::tree::Tree;
 use crate::model::{Host, Observed};
 
 mod cdi;
-mod child;
 mod devices;
 mod driver;
 mod engines;
