@@ -179,10 +179,7 @@ mod tests {
         assert_eq!(of(&legacy(plain(&["NVIDIA_VISIBLE_DEVICES=none"]))), Observed::Known(Given::LegacyHook));
         assert_eq!(of(&legacy(plain(&["CUDA_VERSION=8.0"]))), Observed::Known(Given::LegacyHook));
         // podman 5: the hook of hooks.d beside an injection by CDI
-        assert_eq!(
-            of(&with_hook(with_cdi(plain(ALL)), "createRuntime", HOOK, &[])),
-            Observed::Known(Given::LegacyHook)
-        );
+        assert_eq!(of(&with_hook(with_cdi(plain(ALL)), "createRuntime", HOOK, &[])), Observed::Known(Given::Cdi));
         assert_eq!(of(&with_hook(with_cdi(plain(&[])), "createRuntime", HOOK, &[])), Observed::Known(Given::Cdi));
     }
 

@@ -1,11 +1,14 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
 
 mod environment;
+mod foretell;
 mod given;
 mod intent;
 mod names;
+pub mod nodes;
 mod origin;
 mod paths;
+mod request;
 mod signs;
 mod spec;
 mod state;
