@@ -1,9 +1,11 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
 
+mod entrypoint;
 mod environment;
 mod foretell;
 mod given;
 mod intent;
+mod libcuda;
 mod names;
 pub mod nodes;
 mod origin;
