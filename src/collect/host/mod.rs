@@ -24,6 +24,8 @@ mod modprobe;
 mod module_files;
 mod pci;
 mod platform;
+#[cfg(test)]
+mod tests;
 mod toolkit;
 
 pub use cdi::cdi;
