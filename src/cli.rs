@@ -7,9 +7,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Finds out before a container starts whether its GPU will work.
 #[derive(Debug, Parser)]
-#[command(name = "gpu-preflight", version, propagate_version = true, max_term_width = 100, after_help = "\
+#[command(
+    name = "gpu-preflight",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "\
 Exit codes: 0 nothing at or above --fail-on, 1 something at or above it, 2 could not judge at all.
-Every long option has a twin in the environment: --host-root is GPU_PREFLIGHT_HOST_ROOT.")]
+Every long option has a twin in the environment: --host-root is GPU_PREFLIGHT_HOST_ROOT."
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -28,7 +28,10 @@ pub fn files(host: &Tree, user: u32) -> Vec<File> {
     let mut found: Vec<File> = file(host, MAIN, user).into_iter().collect();
     match host.list(DROP_IN_DIRECTORY, DROP_INS) {
         Ok(Some(names)) => {
-            let names = names.iter().filter_map(|name| name.to_str()).filter(|name| name.ends_with(".toml") && !name.starts_with('.'));
+            let names = names
+                .iter()
+                .filter_map(|name| name.to_str())
+                .filter(|name| name.ends_with(".toml") && !name.starts_with('.'));
             found.extend(names.filter_map(|name| file(host, &format!("{DROP_IN_DIRECTORY}/{name}"), user)));
         }
         Ok(None) => {}

@@ -19,7 +19,8 @@ pub(crate) fn run(id: Option<&str>, common: &Common) -> Result<u8, Failed> {
         }
         None => styled(&list(), common),
         Some(id) => {
-            let (family, check) = checks::find(id).ok_or_else(|| Failed::new(format!("check {id:?}"), "no check has this name", nearest(id)))?;
+            let (family, check) = checks::find(id)
+                .ok_or_else(|| Failed::new(format!("check {id:?}"), "no check has this name", nearest(id)))?;
             if common.format == Format::Json {
                 print(&format!("{:#}", as_json(family, check)));
             } else {

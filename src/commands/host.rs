@@ -13,7 +13,8 @@ use crate::report::json::Subjects;
 pub(crate) fn run(common: &Common) -> Result<u8, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
-    let options = Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
+    let options =
+        Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
     let host = host::read(&tree, &options);
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, place: Place::Host };

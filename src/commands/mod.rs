@@ -63,7 +63,8 @@ mod entry {
             let _ = error.print();
             return ExitCode::SUCCESS;
         }
-        let json = args.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || args.iter().any(|a| a == "--format=json");
+        let json =
+            args.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || args.iter().any(|a| a == "--format=json");
         if json {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();

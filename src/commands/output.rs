@@ -28,7 +28,14 @@ impl Failed {
 }
 
 /// Prints a report as the options say and returns the exit code.
-pub(crate) fn finish(command: &str, target: &str, headline: &str, report: &Report, subjects: Subjects<'_>, common: &Common) -> Result<u8, Failed> {
+pub(crate) fn finish(
+    command: &str,
+    target: &str,
+    headline: &str,
+    report: &Report,
+    subjects: Subjects<'_>,
+    common: &Common,
+) -> Result<u8, Failed> {
     match common.format {
         Format::Json => {
             let text = crate::report::json::report(command, target, report, subjects)

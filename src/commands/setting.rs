@@ -13,7 +13,11 @@ use crate::policy::{Policy, known_checks};
 pub(crate) fn host_tree(common: &Common) -> Result<Tree, Failed> {
     let root = common.host_root.as_deref().unwrap_or(Path::new("/"));
     Tree::open(root, Kind::Host).map_err(|error| {
-        Failed::new(root.display().to_string(), format!("the host's root cannot be entered ({error})"), "name a directory that is there with --host-root")
+        Failed::new(
+            root.display().to_string(),
+            format!("the host's root cannot be entered ({error})"),
+            "name a directory that is there with --host-root",
+        )
     })
 }
 
@@ -35,7 +39,8 @@ pub(crate) fn policy(common: &Common, host: &Tree) -> Result<Policy, Failed> {
 
 /// The file of `--config`: one that was named and is not there is an error, not a default.
 fn readable(path: &Path) -> Result<PathBuf, Failed> {
-    let failed = |reason: String| Failed::new(path.display().to_string(), reason, "name a file that is there with --config");
+    let failed =
+        |reason: String| Failed::new(path.display().to_string(), reason, "name a file that is there with --config");
     let absolute = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
     let here = Tree::open(Path::new("/"), Kind::Host).map_err(|error| failed(error.to_string()))?;
     match here.stat(&absolute.to_string_lossy()) {

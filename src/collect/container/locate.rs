@@ -18,8 +18,16 @@ const BUNDLES: [&str; 5] = [
 ];
 
 /// Where runtimes keep their state, by container id: `state.json` of runc, `status` of crun.
-const STATES: [&str; 8] =
-    ["/run/runc", "/run/crun", "/run/youki", "/run/docker/runtime-runc/*", "/run/containerd/runc/*", "/run/docker/containerd/runc/*", "/run/runc-*", "/run/crun-*"];
+const STATES: [&str; 8] = [
+    "/run/runc",
+    "/run/crun",
+    "/run/youki",
+    "/run/docker/runtime-runc/*",
+    "/run/containerd/runc/*",
+    "/run/docker/containerd/runc/*",
+    "/run/runc-*",
+    "/run/crun-*",
+];
 
 /// At most so many entries of a directory are looked at.
 const ENTRIES: usize = 16_384;
@@ -43,7 +51,9 @@ pub struct Located {
 /// # Errors
 /// The beginning fits several containers, or a directory cannot be read.
 pub fn by_id(host: &Tree, id: &str) -> Result<Option<Located>, Unseen> {
-    let usable = id.len() >= 3 && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')) && !id.starts_with('.');
+    let usable = id.len() >= 3
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && !id.starts_with('.');
     if !usable {
         return Ok(None);
     }
@@ -75,7 +85,9 @@ fn candidates(host: &Tree, place: &str, id: &str) -> Result<Vec<(String, String)
     for name in names(parent)?.into_iter().filter(|name| name.starts_with(prefix)) {
         if after.is_empty() {
             let inner = format!("{parent}/{name}");
-            all.extend(names(&inner)?.into_iter().filter(|n| n.starts_with(id)).map(|n| (n.clone(), format!("{inner}/{n}"))));
+            all.extend(
+                names(&inner)?.into_iter().filter(|n| n.starts_with(id)).map(|n| (n.clone(), format!("{inner}/{n}"))),
+            );
         } else if name.starts_with(id) {
             all.push((name.clone(), format!("{parent}/{name}{after}")));
         }
@@ -154,11 +166,17 @@ mod tests {
     #[test]
     fn the_runtimes_own_state_is_enough() {
         let (_dir, tree) = laid(&[
-            ("/run/runc/one/state.json", r#"{"init_process_pid": 7001, "config": {"labels": ["x=y", "bundle=/b/one"]}}"#),
+            (
+                "/run/runc/one/state.json",
+                r#"{"init_process_pid": 7001, "config": {"labels": ["x=y", "bundle=/b/one"]}}"#,
+            ),
             ("/run/crun/two/status", r#"{"pid": 7002, "bundle": "/b/two"}"#),
             ("/run/crun/done/status", r#"{"pid": 0, "bundle": "/b/done"}"#),
         ]);
-        assert_eq!(by_id(&tree, "one").unwrap().unwrap(), Located { id: "one".into(), bundle: Some("/b/one".into()), pid: Some(7001) });
+        assert_eq!(
+            by_id(&tree, "one").unwrap().unwrap(),
+            Located { id: "one".into(), bundle: Some("/b/one".into()), pid: Some(7001) }
+        );
         assert_eq!(by_id(&tree, "two").unwrap().unwrap().pid, Some(7002));
         assert_eq!(by_id(&tree, "done").unwrap().unwrap().pid, None);
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Instant;
 
-use crate::collect::child;
 use super::look::{fact, names_if_there};
 use super::pci::order;
+use crate::collect::child;
 use crate::collect::tree::Tree;
 use crate::model::host::{Driver, Gpu, Platform};
 use crate::model::{Host, Observed, Unseen};

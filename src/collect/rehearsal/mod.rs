@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::collect::tree::Stat;
+use crate::collect::tree::{Stat, Tree};
 use crate::model::Unseen;
 use crate::model::container::{Access, Identity};
 use crate::model::host::NodeKind;
@@ -93,6 +93,24 @@ pub enum RuntimeKind {
     Crun,
     Youki,
     Unknown,
+}
+
+impl RuntimeKind {
+    /// The one that started this process as a hook, by its parent's name. Reads the machine's `/proc`,
+    /// which a hook sees at every stage.
+    pub fn of_parent(files: &Tree) -> Self {
+        let parent = || {
+            let status = files.read_text("/proc/self/status", 64 << 10).ok()??;
+            let parent: u32 = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+            files.read_text(&format!("/proc/{parent}/comm"), 64).ok()?
+        };
+        let name = parent().unwrap_or_default();
+        // runc's own child, which starts hooks at createContainer, is "runc:[2:INIT]"
+        [("runc", Self::Runc), ("crun", Self::Crun), ("youki", Self::Youki)]
+            .into_iter()
+            .find_map(|(prefix, kind)| name.starts_with(prefix).then_some(kind))
+            .unwrap_or(Self::Unknown)
+    }
 }
 
 /// A node, and how it is wanted.

@@ -22,13 +22,24 @@ pub struct Arguments {
     pub driver_root: Option<String>,
     /// `--timeout`: what it was registered with; it ends well before.
     pub timeout: Duration,
+    /// The program's own file, to find its place among a spec's hooks.
+    pub own_program: Option<String>,
     /// What it did not understand.
     pub odd: Vec<String>,
 }
 
 impl Default for Arguments {
     fn default() -> Self {
-        Self { stage: Stage::CreateRuntime, config: None, log: None, host_root: None, driver_root: None, timeout: Duration::from_secs(5), odd: Vec::new() }
+        Self {
+            stage: Stage::CreateRuntime,
+            config: None,
+            log: None,
+            host_root: None,
+            driver_root: None,
+            timeout: Duration::from_secs(5),
+            own_program: None,
+            odd: Vec::new(),
+        }
     }
 }
 
@@ -61,7 +72,10 @@ impl Arguments {
     fn take(&mut self, name: &str, value: OsString) {
         let text = value.to_string_lossy().into_owned();
         match name {
-            "--stage" => match [Stage::Prestart, Stage::CreateRuntime, Stage::CreateContainer].into_iter().find(|s| s.name() == text) {
+            "--stage" => match [Stage::Prestart, Stage::CreateRuntime, Stage::CreateContainer]
+                .into_iter()
+                .find(|s| s.name() == text)
+            {
                 Some(stage) => self.stage = stage,
                 None => self.odd.push(format!("stage {text:?}")),
             },
@@ -89,16 +103,31 @@ mod tests {
 
     #[test]
     fn values_may_be_attached_or_follow() {
-        let parsed = parse(&["--stage", "createContainer", "--log=/tmp/l", "--config", "/c", "--host-root=/h", "--driver-root", "/d", "--timeout", "95s"]);
+        let parsed = parse(&[
+            "--stage",
+            "createContainer",
+            "--log=/tmp/l",
+            "--config",
+            "/c",
+            "--host-root=/h",
+            "--driver-root",
+            "/d",
+            "--timeout",
+            "95s",
+        ]);
         assert_eq!(parsed.stage, Stage::CreateContainer);
-        assert_eq!((parsed.log, parsed.config, parsed.host_root), (Some("/tmp/l".into()), Some("/c".into()), Some("/h".into())));
+        assert_eq!(
+            (parsed.log, parsed.config, parsed.host_root),
+            (Some("/tmp/l".into()), Some("/c".into()), Some("/h".into()))
+        );
         assert_eq!((parsed.driver_root.as_deref(), parsed.timeout), (Some("/d"), Duration::from_secs(95)));
         assert!(parsed.odd.is_empty());
     }
 
     #[test]
     fn what_it_does_not_know_is_noted_and_ignored() {
-        let mut args: Vec<OsString> = ["--from-the-future", "x", "--stage", "startContainer", "--log"].iter().map(OsString::from).collect();
+        let mut args: Vec<OsString> =
+            ["--from-the-future", "x", "--stage", "startContainer", "--log"].iter().map(OsString::from).collect();
         args.insert(0, OsString::from_vec(vec![b'-', 0xff]));
         let parsed = Arguments::parse(args);
         assert_eq!(parsed.stage, Stage::CreateRuntime);

@@ -14,7 +14,7 @@ use crate::collect::container::{Called, Inside};
 use crate::collect::image;
 use crate::collect::rehearsal::{self, Look, Place, Rehearsal, RuntimeKind, Wish};
 use crate::collect::tree::Tree;
-use crate::model::container::{Access, ContainerNode, Refusal, Stage};
+use crate::model::container::{Access, ContainerNode, LegacyState, Refusal, Stage};
 use crate::model::host::NodeKind;
 use crate::model::{Container, Host, Image, Observed, Unknown};
 
@@ -59,20 +59,32 @@ struct Node {
 }
 
 /// Looks into the container until the deadline.
-pub(super) fn gather(called: &Called, host: &Host, files: &Tree, deadline: Instant) -> Gathered {
-    let mut container = called.container(Some(host));
+pub(super) fn gather(
+    called: &Called,
+    own_program: Option<&str>,
+    host: &Host,
+    files: &Tree,
+    deadline: Instant,
+) -> Gathered {
+    let mut container = called.container(own_program, Some(host));
     let mut image = Image::default();
     let late = |fact: &str| Unknown::new(fact, "the container", "it did not show in time");
     container.devices = Observed::Unknown(late("container.devices"));
     container.libcuda = Observed::Unknown(late("container.libcuda"));
     image.architecture = Observed::Unknown(late("image.architecture"));
 
-    let answer = child::run(deadline, TOLD_LIMIT, |out| look(called, host, files, out));
+    let answer = child::run(deadline, TOLD_LIMIT, |out| look(called, own_program, host, files, out));
     let (bytes, complete) = answer.map_or_else(|_| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
     for told in bytes.split_inclusive(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()) {
         match told {
-            Told::LegacyHasRun => called.legacy_has_run(&mut container),
-            Told::Devices(devices) => container.devices = received(devices.map(|d| d.into_iter().map(ContainerNode::from).collect())),
+            Told::LegacyHasRun => {
+                if let Some(hook) = container.legacy_hook.as_mut() {
+                    hook.state = LegacyState::HasRun;
+                }
+            }
+            Told::Devices(devices) => {
+                container.devices = received(devices.map(|d| d.into_iter().map(ContainerNode::from).collect()))
+            }
             Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
             Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
             Told::Architecture(architecture) => image.architecture = received(architecture),
@@ -82,50 +94,65 @@ pub(super) fn gather(called: &Called, host: &Host, files: &Tree, deadline: Insta
 }
 
 /// In the child.
-fn look(called: &Called, host: &Host, files: &Tree, out: &mut File) {
+fn look(called: &Called, own_program: Option<&str>, host: &Host, files: &Tree, out: &mut File) {
     let mut tell = |told: &Told| {
         if let Ok(mut line) = serde_json::to_vec(told) {
             line.push(b'\n');
             let _ = out.write_all(&line);
         }
     };
-    let inside = called.inside(host, files);
+    let mut inside = called.inside(own_program, host, files);
     let (mut devices, has_run) = inside.devices();
     if has_run {
         tell(&Told::LegacyHasRun);
     }
     // The nodes are told twice: what they are must not be lost where the kernel is slow to answer for
     // them, or the entrypoint lies on a file system that does not answer.
-    tell(&Told::Devices(sent(devices.as_ref().map(|nodes| nodes.iter().map(Node::from).collect::<Vec<_>>()))));
+    tell(&Told::Devices(sent(devices.as_ref().map(|nodes| nodes.iter().map(Node::from).collect()))));
     if let Observed::Known(nodes) = &mut devices {
         let privileged_entrypoint = inside.privileged_entrypoint();
         tell(&Told::Entrypoint(privileged_entrypoint));
-        rehearse(called, host, &inside, privileged_entrypoint, nodes);
+        rehearse(called, host, files, &inside, privileged_entrypoint, nodes);
         tell(&Told::Devices(Ok(nodes.iter().map(Node::from).collect())));
     }
-    tell(&Told::Libcuda(sent(inside.libcuda().as_ref().map(Clone::clone))));
+    tell(&Told::Libcuda(sent(inside.libcuda())));
     if let Some(rootfs) = inside.rootfs() {
-        tell(&Told::Architecture(sent(image::look(rootfs).architecture.as_ref().map(Clone::clone))));
+        tell(&Told::Architecture(sent(image::look(rootfs).architecture)));
     }
 }
 
 /// Asks the kernel about the nodes that are there. Those that a hook has still to make cannot be asked.
-fn rehearse(called: &Called, host: &Host, inside: &Inside<'_>, privileged_entrypoint: Option<bool>, nodes: &mut [ContainerNode]) {
-    let wishes: Vec<Wish> = nodes.iter().filter(|n| n.looked_at && n.kind == NodeKind::CharDevice).map(|n| Wish::of(&n.path)).collect();
+fn rehearse(
+    called: &Called,
+    host: &Host,
+    files: &Tree,
+    inside: &Inside<'_>,
+    privileged_entrypoint: Option<bool>,
+    nodes: &mut [ContainerNode],
+) {
+    let wishes: Vec<Wish> =
+        nodes.iter().filter(|n| n.looked_at && n.kind == NodeKind::CharDevice).map(|n| Wish::of(&n.path)).collect();
     let (Some(rootfs), false) = (called.root_path(), wishes.is_empty()) else { return };
     let place = match (called.stage(), called.pid()) {
-        (Stage::CreateContainer, _) => Place::Container { rootfs: if inside.is_working_directory() { Path::new(".") } else { rootfs } },
+        (Stage::CreateContainer, _) => {
+            Place::Container { rootfs: if inside.is_working_directory() { Path::new(".") } else { rootfs } }
+        }
         // A machine that is only laid out has no process whose access could be rehearsed.
         (_, Some(pid)) if !host.laid_out => Place::Runtime { pid, rootfs },
         _ => return,
     };
-    let Some(identity) = called.identity() else { return };
+    let container = inside.container();
+    let Some(identity) = container.user.seen() else { return };
+    let keep_groups = container
+        .annotations
+        .seen()
+        .is_some_and(|all| all.get("run.oci.keep_original_groups").is_some_and(|v| v == "1"));
     let answers = rehearsal::rehearse(&Rehearsal {
         place,
         identity,
         nodes: wishes,
-        keep_groups: called.keeps_groups(),
-        runtime: if called.is_crun() { RuntimeKind::Crun } else { rehearsal::parent_runtime() },
+        keep_groups,
+        runtime: if called.is_crun() { RuntimeKind::Crun } else { RuntimeKind::of_parent(files) },
         privileged_entrypoint,
         deadline: REHEARSAL,
     });
@@ -153,7 +180,14 @@ fn received<T>(told: Result<T, Lack>) -> Observed<T> {
     }
 }
 
-const KINDS: [NodeKind; 6] = [NodeKind::CharDevice, NodeKind::BlockDevice, NodeKind::File, NodeKind::Directory, NodeKind::Fifo, NodeKind::Socket];
+const KINDS: [NodeKind; 6] = [
+    NodeKind::CharDevice,
+    NodeKind::BlockDevice,
+    NodeKind::File,
+    NodeKind::Directory,
+    NodeKind::Fifo,
+    NodeKind::Socket,
+];
 
 impl From<&ContainerNode> for Node {
     fn from(node: &ContainerNode) -> Self {
@@ -206,9 +240,25 @@ mod tests {
 
     #[test]
     fn a_node_arrives_as_it_was_sent() {
-        for access in [Access::Granted, Access::Refused(Refusal::Mode), Access::Refused(Refusal::Cgroup), Access::Refused(Refusal::NoDev), Access::Unknown("late".into())] {
+        for access in [
+            Access::Granted,
+            Access::Refused(Refusal::Mode),
+            Access::Refused(Refusal::Cgroup),
+            Access::Refused(Refusal::NoDev),
+            Access::Unknown("late".into()),
+        ] {
             for kind in KINDS {
-                let node = ContainerNode { path: "/dev/nvidia0".into(), kind, major: 195, minor: 3, mode: 0o660, uid: 1, gid: 44, access: access.clone(), looked_at: true };
+                let node = ContainerNode {
+                    path: "/dev/nvidia0".into(),
+                    kind,
+                    major: 195,
+                    minor: 3,
+                    mode: 0o660,
+                    uid: 1,
+                    gid: 44,
+                    access: access.clone(),
+                    looked_at: true,
+                };
                 let line = serde_json::to_vec(&Told::Devices(Ok(vec![Node::from(&node)]))).unwrap();
                 let Ok(Told::Devices(Ok(mut nodes))) = serde_json::from_slice(&line) else { panic!("another fact") };
                 assert_eq!(nodes.pop().map(ContainerNode::from), Some(node));

@@ -49,7 +49,8 @@ fn append(path: &Path, line: &[u8]) -> Result<(), Errno> {
 
 /// Opens the log's file, making it and its directory where they are absent.
 fn open(path: &Path) -> Result<File, Errno> {
-    let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let flags =
+        OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mode = Mode::from_bits_truncate(0o640);
     let opened = match nix::fcntl::open(path, flags, mode) {
         Err(Errno::ENOENT) => {
@@ -185,7 +186,11 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("proc/self")).unwrap();
         std::fs::create_dir_all(dir.path().join("etc")).unwrap();
         std::fs::write(dir.path().join("proc/self/uid_map"), format!("{me} 1000 1\n")).unwrap();
-        std::fs::write(dir.path().join("etc/passwd"), "root:x:0:0::/root:/bin/sh\nada:x:1000:1000:Ada:/home/ada:/bin/sh\n").unwrap();
+        std::fs::write(
+            dir.path().join("etc/passwd"),
+            "root:x:0:0::/root:/bin/sh\nada:x:1000:1000:Ada:/home/ada:/bin/sh\n",
+        )
+        .unwrap();
         assert_eq!(home(&host(dir.path())).as_deref(), Some("/home/ada"));
     }
 }

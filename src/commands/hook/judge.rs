@@ -42,17 +42,21 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
         Ok(state) => state,
         Err(unseen) => {
             let remark = format!("{}: {}; the container starts unjudged", unseen.source, unseen.reason);
-            Record { arguments, files: &files, started, mode: Mode::Enforce, remarks: vec![remark] }.write(&unjudged(), &Container::default(), true);
+            Record { arguments, files: &files, started, mode: Mode::Enforce, remarks: vec![remark] }.write(
+                &unjudged(),
+                &Container::default(),
+                true,
+            );
             return Decided::default();
         }
     };
     let called = Called::read(state, arguments.stage, &files);
-    if called.is_no_business_of_ours() {
+    if called.is_idle() {
         return Decided::default();
     }
     let (policy, mut remarks) = configuration::read(arguments.config.as_deref(), &files);
     remarks.extend(arguments.odd.iter().map(|odd| format!("ignored: {odd}")));
-    let glance = called.container(None);
+    let glance = called.container(None, None);
     let mode = policy.mode_for(&glance);
     if mode == Mode::Off {
         return Decided::default();
@@ -71,10 +75,17 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
     }
     let decision = policy.decide(&judged.report, &judged.gathered.container);
     let starts = decision == Decision::Start || mode == Mode::Warn;
-    Record { arguments, files: &files, started, mode, remarks }.write(&judged.report, &judged.gathered.container, starts);
+    Record { arguments, files: &files, started, mode, remarks }.write(
+        &judged.report,
+        &judged.gathered.container,
+        starts,
+    );
     match decision {
         Decision::Start => Decided::default(),
-        Decision::Refuse(code) => Decided { code: if starts { 0 } else { code }, text: line::hook(&judged.report, policy.allow_override, !starts) },
+        Decision::Refuse(code) => Decided {
+            code: if starts { 0 } else { code },
+            text: line::hook(&judged.report, policy.allow_override, !starts),
+        },
     }
 }
 
@@ -94,9 +105,13 @@ impl Question<'_> {
     /// Looks and judges. What one container's judgement usually needs is looked at first; facts that a
     /// check then names as lacking are read, and it is asked again.
     fn judge(&self, deadline: Instant) -> Answered {
-        let options = Options { laid_out: self.arguments.host_root.is_some(), driver_root: self.arguments.driver_root.clone(), scope: Scope::Hook };
+        let options = Options {
+            laid_out: self.arguments.host_root.is_some(),
+            driver_root: self.arguments.driver_root.clone(),
+            scope: Scope::Hook,
+        };
         let mut host = host::read(self.files, &options);
-        let gathered = gather(self.called, &host, self.files, deadline);
+        let gathered = gather(self.called, self.arguments.own_program.as_deref(), &host, self.files, deadline);
         let mut outcomes = ask(&host, &gathered);
         let mut read = BTreeSet::new();
         while Instant::now() < deadline && self.read_what_lacks(&outcomes, &mut host, &mut read) {
@@ -107,8 +122,10 @@ impl Question<'_> {
 
     /// Reads facts of the machine that the checks named; `false`: there is none that was not tried.
     fn read_what_lacks(&self, outcomes: &[Judged], host: &mut Host, read: &mut BTreeSet<&'static str>) -> bool {
-        let lacking = outcomes.iter().filter_map(|judged| judged.judgement.as_ref().err()).map(|unknown| unknown.fact.as_str());
-        let wanted: BTreeSet<&'static str> = lacking.filter_map(|fact| FURTHER.into_iter().find(|known| *known == fact)).collect();
+        let lacking =
+            outcomes.iter().filter_map(|judged| judged.judgement.as_ref().err()).map(|unknown| unknown.fact.as_str());
+        let wanted: BTreeSet<&'static str> =
+            lacking.filter_map(|fact| FURTHER.into_iter().find(|known| *known == fact)).collect();
         let mut any = false;
         for fact in wanted {
             if read.insert(fact) {
@@ -167,7 +184,14 @@ fn ask(host: &Host, gathered: &Gathered) -> Vec<Judged> {
 
 /// What refuses the container is the lack of modules or nodes, and those may be on their way at boot.
 fn may_come_yet(report: &Report) -> bool {
-    let of_boot = ["driver-not-loaded", "uvm-module-not-loaded", "device-nodes-not-created-yet", "control-node-missing", "gpu-node-missing", "uvm-node-missing"];
+    let of_boot = [
+        "driver-not-loaded",
+        "uvm-module-not-loaded",
+        "device-nodes-not-created-yet",
+        "control-node-missing",
+        "gpu-node-missing",
+        "uvm-node-missing",
+    ];
     let mut errors = report.counted().filter(|f| f.severity == Severity::Error).peekable();
     errors.peek().is_some() && errors.all(|f| of_boot.contains(&f.id))
 }
@@ -196,7 +220,9 @@ impl Record<'_> {
             remarks: &self.remarks,
         };
         let line = log_line::line(&entry, report, container);
-        if let Err(errno) = journal::write(&line, self.arguments.log.as_deref(), self.arguments.host_root.as_deref(), self.files) {
+        if let Err(errno) =
+            journal::write(&line, self.arguments.log.as_deref(), self.arguments.host_root.as_deref(), self.files)
+        {
             log::debug!("the decision log was not written: {errno}");
         }
     }

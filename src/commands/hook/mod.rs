@@ -30,7 +30,8 @@ const STATE_LIMIT: usize = 64 * 1024;
 /// Runs the hook with the arguments behind the program's name; returns its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let started = Instant::now();
-    let arguments = Arguments::parse(args);
+    let own_program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let arguments = Arguments { own_program, ..Arguments::parse(args) };
     let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let state = read_state(started + BUDGET);
         judge::container(&arguments, &state, started)
