@@ -171,6 +171,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             c.user(1000, 1000, &[44]);
         })
     },
+    Scenario {
+        setups: &[Setup::RuncV1],
+        ..refused("device controller mounted elsewhere", |c| {
+            c.rule(NVIDIA0, "-rwm").machine = "umount /sys/fs/cgroup/devices; mkdir '/dev/my cgroups'; \
+                mount -t cgroup -o devices cgroup '/dev/my cgroups';"
+                .to_owned();
+        })
+    },
     Scenario { setups: &[Setup::RuncV1], ..refused("without root, setgroups denied", |c| rootless(c, 0o660)) },
     Scenario { setups: &[Setup::RuncV1], ..granted("without root, 0666", |c| rootless(c, 0o666)) },
 ];
