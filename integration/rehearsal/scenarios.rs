@@ -174,9 +174,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         setups: &[Setup::RuncV1],
         ..refused("device controller mounted elsewhere", |c| {
-            c.rule(NVIDIA0, "-rwm").machine = "umount /sys/fs/cgroup/devices; mkdir '/dev/my cgroups'; \
-                mount -t cgroup -o devices cgroup '/dev/my cgroups';"
-                .to_owned();
+            c.rule(NVIDIA0, "-rwm").machine = String::from(
+                "umount /sys/fs/cgroup/devices; mkdir '/dev/my cgroups'; \
+                 mount -t cgroup -o devices cgroup '/dev/my cgroups';",
+            );
         })
     },
     Scenario { setups: &[Setup::RuncV1], ..refused("without root, setgroups denied", |c| rootless(c, 0o660)) },
