@@ -1,8 +1,10 @@
 //! Containers for the rehearsal's tests, and how each runtime is started.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -234,6 +236,57 @@ impl<'a> Container<'a> {
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stdin(Stdio::null());
         command.env("XDG_RUNTIME_DIR", self.path("answers"));
         command
+    }
+
+    /// Starts it, to run until it is dropped. Its program must be one that says that it waits.
+    pub(super) fn start(&mut self, setup: Setup) -> Running {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let id = format!("rehearsal-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut starter = self.command(setup, &id).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(starter.stdout.take().unwrap());
+        let mut first = String::new();
+        said.read_line(&mut first).unwrap();
+        let running = Running { starter, said, state: self.path("answers/state"), setup, id };
+        assert_eq!(first, "waiting\n");
+        running
+    }
+}
+
+/// A container that runs.
+pub(super) struct Running {
+    starter: Child,
+    said: BufReader<ChildStdout>,
+    state: PathBuf,
+    setup: Setup,
+    id: String,
+}
+
+impl Running {
+    /// Of its first process.
+    pub(super) fn pid(&self) -> i32 {
+        let state: Value = serde_json::from_slice(&self.runtime(&["state"]).stdout).unwrap();
+        i32::try_from(state["pid"].as_i64().unwrap()).unwrap()
+    }
+
+    /// Ends it: what it has said since it waited.
+    pub(super) fn end(&mut self) -> String {
+        self.runtime(&["kill", "KILL"]);
+        let mut rest = String::new();
+        self.said.read_to_string(&mut rest).unwrap();
+        self.starter.wait().unwrap();
+        rest
+    }
+
+    fn runtime(&self, arguments: &[&str]) -> Output {
+        let (command, rest) = arguments.split_first().unwrap();
+        let mut runtime = Command::new(self.setup.runtime());
+        runtime.arg("--root").arg(&self.state).arg(command).arg(&self.id).args(rest).output().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

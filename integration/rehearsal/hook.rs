@@ -26,19 +26,22 @@ fn as_a_hook() {
     let (Some(path), Ok(stage)) = (std::env::var_os(QUESTION), std::env::var(STAGE)) else { return };
     let path = Path::new(&path);
     let question: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let mut state = String::new();
-    std::io::stdin().read_to_string(&mut state).unwrap();
-    let state: Value = serde_json::from_str(&state).unwrap();
-    let pid = i32::try_from(state["pid"].as_i64().unwrap_or(0)).unwrap();
+    let mut input = String::new();
+    std::io::stdin().read_to_string(&mut input).unwrap();
+    let told: Value = serde_json::from_str(&input).unwrap();
+    let pid = i32::try_from(told["pid"].as_i64().unwrap_or(0)).unwrap();
     let rootfs = Path::new(question["rootfs"].as_str().unwrap());
     if stage == "inject" {
         return inject(pid, rootfs);
     }
     let place = match stage.as_str() {
-        "createContainer" => Place::Container { rootfs },
+        "createContainer" => Place::Container { rootfs: question["inside"].as_str().map_or(rootfs, Path::new) },
         _ => Place::Runtime { pid, rootfs },
     };
-    let answer = answer(place, &question);
+    let mut answer = answer(place, &question);
+    if question["tries_to_fork"] == true {
+        answer["forks"] = std::process::Command::new("true").status().is_ok().into();
+    }
     std::fs::write(path.with_file_name(format!("{stage}.json")), answer.to_string()).unwrap();
 }
 

@@ -1,15 +1,16 @@
 //! The rehearsal against the truth: containers of real runtimes open their nodes themselves, and hooks at
 //! every stage have rehearsed just that before.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be laid out has failed")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 mod attack;
 mod container;
 mod hook;
+mod limits;
 mod scenarios;
 
 use container::{Container, STAGES, Setup, Tools};
@@ -20,7 +21,9 @@ const ENXIO: i32 = 6;
 const EACCES: i32 = 13;
 const EPERM: i32 = 1;
 
+/// Prints a line for each node of each scenario; `--nocapture` shows them.
 #[test]
+#[expect(clippy::disallowed_macros, reason = "the table is what a test prints")]
 fn the_rehearsal_says_what_the_containers_program_will_find() {
     let mut table = format!("{:46} {:10} rehearsal at {}\n", "scenario", "", STAGES.join(", "));
     let mut wrong = String::new();
@@ -39,9 +42,7 @@ fn the_rehearsal_says_what_the_containers_program_will_find() {
     }
     micros.sort_unstable();
     let median = micros.get(micros.len() / 2).copied().unwrap_or(0);
-    // past the harness, which shows what a test prints only if it fails
-    let mut out = std::io::stderr();
-    writeln!(out, "{table}{} rehearsals, median {median} microseconds", micros.len()).unwrap();
+    println!("{table}{} rehearsals, median {median} microseconds", micros.len());
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
@@ -101,15 +102,14 @@ fn judge(scenario: &Scenario, setup: Setup, played: &[Played], table: &mut Strin
 
 /// Says what is lacking, if something is.
 fn can_run(setup: Setup) -> bool {
-    let lacking = if !nix::unistd::geteuid().is_root() {
-        Some("root")
-    } else {
-        let tools = [setup.runtime(), "unshare", "setpriv", "rustc", "setcap"];
-        tools.into_iter().find(|tool| !installed(tool))
-    };
+    let tools = [setup.runtime(), "unshare", "setpriv", "rustc", "setcap"];
+    let tool = tools.into_iter().find(|tool| !installed(tool));
+    let lacking = if nix::unistd::geteuid().is_root() { tool } else { Some("root") };
     if let Some(lacking) = lacking {
         assert!(std::env::var_os("GPU_PREFLIGHT_TEST_SKIPS").is_none_or(|v| v != "forbidden"), "{lacking} is needed");
-        writeln!(std::io::stderr(), "skipped: rehearsal under {} needs {lacking}", setup.name()).unwrap();
+        // past the harness, which would swallow what a test prints that does not fail
+        let mut stderr = std::io::stderr();
+        writeln!(stderr, "skipped: rehearsal under {} needs {lacking}", setup.name()).unwrap();
     }
     lacking.is_none()
 }
@@ -117,16 +117,4 @@ fn can_run(setup: Setup) -> bool {
 fn installed(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]).any(|dir| dir.join(tool).exists())
-}
-
-/// Waits until something is so.
-fn soon<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what}: not within ten seconds");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

@@ -18,6 +18,10 @@ unsafe extern "C" {
 fn main() {
     let mut arguments = std::env::args().skip(1).peekable();
     match arguments.peek().map(String::as_str) {
+        Some("--wait") => {
+            println!("waiting");
+            std::thread::sleep(Duration::from_secs(60));
+        }
         Some("--attack") => attack(),
         _ => arguments.for_each(|node| open(&node)),
     }

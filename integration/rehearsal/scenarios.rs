@@ -36,21 +36,43 @@ const fn refused(name: &'static str, lay: fn(&mut Container<'_>)) -> Scenario {
 const FOREIGN: (u32, u32, u32) = (0o660, 1, 44);
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    granted("0666, user 1000", |c| drop(c.user(1000, 1000, &[]).owned(NVIDIA0, (0o666, 0, 0)))),
-    refused("0660 group 44, user 1000", |c| drop(c.user(1000, 1000, &[]))),
-    granted("0660 group 44, group added", |c| drop(c.user(1000, 1000, &[7, 44]))),
-    granted("0660 group 44, primary group", |c| drop(c.user(1000, 44, &[]))),
-    granted("0600, owner", |c| drop(c.user(1000, 1000, &[]).owned(NVIDIA0, (0o600, 1000, 0)))),
-    refused("0606, group denied", |c| drop(c.user(1000, 44, &[]).owned(NVIDIA0, (0o606, 0, 44)))),
-    refused("deny after allow", |c| drop(c.rule(NVIDIA0, "-rw"))),
-    refused("rule for reading only", |c| drop(c.rule(NVIDIA0, "-rwm").rule(NVIDIA0, "r"))),
-    granted("root, default capabilities, foreign node", |c| drop(c.owned(NVIDIA0, FOREIGN))),
+    granted("0666, user 1000", |c| {
+        c.user(1000, 1000, &[]).owned(NVIDIA0, (0o666, 0, 0));
+    }),
+    refused("0660 group 44, user 1000", |c| {
+        c.user(1000, 1000, &[]);
+    }),
+    granted("0660 group 44, group added", |c| {
+        c.user(1000, 1000, &[7, 44]);
+    }),
+    granted("0660 group 44, primary group", |c| {
+        c.user(1000, 44, &[]);
+    }),
+    granted("0600, owner", |c| {
+        c.user(1000, 1000, &[]).owned(NVIDIA0, (0o600, 1000, 0));
+    }),
+    refused("0606, group denied", |c| {
+        c.user(1000, 44, &[]).owned(NVIDIA0, (0o606, 0, 44));
+    }),
+    refused("deny after allow", |c| {
+        c.rule(NVIDIA0, "-rw");
+    }),
+    refused("rule for reading only", |c| {
+        c.rule(NVIDIA0, "-rwm").rule(NVIDIA0, "r");
+    }),
+    granted("root, default capabilities, foreign node", |c| {
+        c.owned(NVIDIA0, FOREIGN);
+    }),
     refused("root without DAC_OVERRIDE, foreign node", |c| {
         let sets = DOCKER & !DAC_OVERRIDE;
         c.owned(NVIDIA0, FOREIGN).capabilities(&[("bounding", sets), ("effective", sets), ("permitted", sets)]);
     }),
-    granted("root, no capabilities, own node", |c| drop(c.capabilities(&[]))),
-    refused("root, no capabilities, foreign node", |c| drop(c.owned(NVIDIA0, FOREIGN).capabilities(&[]))),
+    granted("root, no capabilities, own node", |c| {
+        c.capabilities(&[]);
+    }),
+    refused("root, no capabilities, foreign node", |c| {
+        c.owned(NVIDIA0, FOREIGN).capabilities(&[]);
+    }),
     granted("root, effective set empty, foreign node", |c| {
         c.owned(NVIDIA0, FOREIGN).capabilities(&[("bounding", DOCKER)]);
     }),
@@ -96,7 +118,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         setups: V1,
         ..granted("nvidia-uvm given by a hook at prestart", |c| {
-            drop(c.without("/dev/nvidia-uvm").before("prestart", "inject"))
+            c.without("/dev/nvidia-uvm").before("prestart", "inject");
         })
     },
     Scenario {
@@ -118,9 +140,23 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             }
         })
     },
+    Scenario {
+        unknowable: true,
+        ..granted("link of the kernel's own", |c| {
+            symlink("/proc/1/root/dev/nvidia0", c.path("rootfs/magic")).unwrap();
+            c.ask("/magic");
+        })
+    },
+    Scenario { setups: RUNC, ..granted("rootfs by the hook's own directory", |c| c.question["inside"] = ".".into()) },
     Scenario { setups: CRUN, ..granted("groups of the caller kept", keep_groups) },
     Scenario { setups: RUNC, ..refused("groups of the caller not kept", keep_groups) },
-    Scenario { unknowable: true, setups: CRUN, ..granted("user 4294967295", |c| drop(c.user(u32::MAX, 0, &[]))) },
+    Scenario {
+        unknowable: true,
+        setups: CRUN,
+        ..granted("user 4294967295", |c| {
+            c.user(u32::MAX, 0, &[]);
+        })
+    },
     refused("user namespace, unmapped group", |c| {
         user_namespace(c, 44);
         c.user(1000, 44, &[]);
@@ -133,6 +169,15 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ..granted("user namespace, mapped group", |c| {
             user_namespace(c, 100_044);
             c.user(1000, 1000, &[44]);
+        })
+    },
+    Scenario {
+        setups: &[Setup::RuncV1],
+        ..refused("device controller mounted elsewhere", |c| {
+            c.rule(NVIDIA0, "-rwm").machine = String::from(
+                "umount /sys/fs/cgroup/devices; mkdir '/dev/my cgroups'; \
+                 mount -t cgroup -o devices cgroup '/dev/my cgroups';",
+            );
         })
     },
     Scenario { setups: &[Setup::RuncV1], ..refused("without root, setgroups denied", |c| rootless(c, 0o660)) },

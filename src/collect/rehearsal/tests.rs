@@ -1,4 +1,5 @@
 //! Rehearsals on a rootfs of our own. They need root; real runtimes are in `integration/rehearsal`.
+#![expect(clippy::disallowed_macros, reason = "a skipped test says why")]
 
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
@@ -20,7 +21,7 @@ fn rootfs() -> Option<TempDir> {
     std::fs::create_dir(root.path().join("dev")).unwrap();
     let node = root.path().join("dev/probe");
     if mknod(&node, SFlag::S_IFCHR, Mode::empty(), makedev(195, 0)).is_err() {
-        eprintln!("skipped: device nodes can be made by root only");
+        println!("skipped: device nodes can be made by root only");
         return None;
     }
     std::fs::remove_file(node).unwrap();
@@ -205,4 +206,40 @@ fn the_way_back_in_the_own_process_leads_to_the_same_identity() {
         assert_eq!(sheet.rows[0].access, expected);
         assert_eq!(state(), before);
     }
+}
+
+/// Sets an access control list: owner and group may do all, one user and all others what is
+/// given.
+fn acl(path: &Path, user: u32, may: u16, others: u16) -> bool {
+    use std::os::unix::ffi::OsStrExt as _;
+    // `struct posix_acl_xattr_header` and entries: tag, permissions, id
+    let none = u32::MAX;
+    let entries: [(u16, u16, u32); 5] = [(1, 6, none), (2, may, user), (4, 6, none), (16, 6, none), (32, others, none)];
+    let mut value = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        value.extend(tag.to_le_bytes());
+        value.extend(permissions.to_le_bytes());
+        value.extend(id.to_le_bytes());
+    }
+    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+    let name = c"system.posix_acl_access";
+    #[expect(unsafe_code, reason = "nix has no setxattr")]
+    // SAFETY: both strings end with a zero, and the kernel reads as many bytes as the value has
+    let result = unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) };
+    result == 0
+}
+
+#[test]
+fn access_control_lists_count() {
+    let Some(root) = rootfs() else { return };
+    node(&root, "/dev/nvidia0", 0o666, 0, 0);
+    if !acl(&root.path().join("dev/nvidia0"), 1000, 0, 6) {
+        return println!("skipped: this file system has no access control lists");
+    }
+    assert_eq!(access(&root, &user(1000, 1000, &[]), "/dev/nvidia0"), BY_MODE);
+    assert_eq!(access(&root, &user(1001, 1000, &[]), "/dev/nvidia0"), Access::Granted);
+    node(&root, "/dev/nvidia1", 0o660, 0, 0);
+    assert!(acl(&root.path().join("dev/nvidia1"), 1000, 6, 0));
+    assert_eq!(access(&root, &user(1000, 1000, &[]), "/dev/nvidia1"), Access::Granted);
+    assert_eq!(access(&root, &user(1001, 1000, &[]), "/dev/nvidia1"), BY_MODE);
 }
