@@ -4,8 +4,11 @@ use crate::model::Check;
 
 pub(crate) mod expect;
 pub(crate) mod given;
+mod gpu_missing;
+mod missing;
 pub(crate) mod role;
+mod special;
 pub(crate) mod ways;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[];
+pub const CHECKS: &[&[Check]] = &[missing::CONTROL_CHECKS, gpu_missing::CHECKS, missing::UVM_CHECKS, special::CHECKS];
