@@ -34,10 +34,7 @@ fn without_instances(facts: &Facts<'_>) -> Judgement {
     let gpus: Vec<&Gpu> = match subject(facts)? {
         None => return not_applicable(),
         Some(Subject::Machine) => facts.host.gpus.known()?.iter().filter(|gpu| !gpu.excluded).collect(),
-        Some(Subject::Container) => match given_gpus(facts)? {
-            None => return not_applicable(),
-            Some(given) => given,
-        },
+        Some(Subject::Container) => given_gpus(facts)?,
     };
     // Without NVML files show the mode of some drivers only; what does not say that it is on is left alone.
     if !gpus.iter().any(|gpu| gpu.mig == Some(true)) {
@@ -75,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_gpu_without_instances_computes_nothing() {
-        for world in [World::machine(1), World::cdi(1), World::legacy(1, LegacyState::StillToRun)] {
+        for world in [World::machine(1), World::cdi(1), World::legacy(1, LegacyState::HasRun)] {
             let failure = in_mig_mode(world, &[0]).short("mig-enabled-without-instances");
             assert_eq!(failure.severity, Severity::Error);
         }

@@ -1,5 +1,8 @@
 //! Whom a question about nodes is about, and what such a container must have.
 
+use crate::knowledge::driver_capabilities::Capabilities;
+use crate::knowledge::toolkit::{CLI, COMPUTE_BY_DEFAULT, base_name, older};
+use crate::knowledge::visible_devices::{self, Request};
 use crate::model::container::{CapabilitySets, Given, Strength};
 use crate::model::host::Platform;
 use crate::model::{Container, Facts, Place, Unknown};
@@ -26,7 +29,7 @@ pub(crate) fn subject(facts: &Facts<'_>) -> Result<Option<Subject>, Unknown> {
 ///
 /// Not so: Jetson and WSL (other nodes), a virtual machine (its own driver), an image build step, a
 /// privileged container that wants no GPU (it has the nodes, as it has all others), and a legacy hook
-/// that finds nothing to do.
+/// that brings no GPU.
 fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
     let container = facts.container;
     if facts.host.platform != Platform::Native || container.builder.is_some() {
@@ -54,27 +57,36 @@ pub(crate) fn judgeable(container: &Container) -> Result<(), Unknown> {
     }
 }
 
-/// The legacy hook has something to do: GPUs are asked for, and the toolkit's policy takes the request.
+/// The legacy hook brings GPUs: `none` asks it for the driver's files alone, and the toolkit's policy may
+/// refuse the request of an unprivileged container, in which case nothing is brought and nothing said.
 fn legacy_injects(facts: &Facts<'_>) -> Result<bool, Unknown> {
     let container = facts.container;
-    let config = facts.host.toolkit.config.seen().and_then(Option::as_ref);
-    let mounts = config.is_some_and(|c| c.accept_volume_mounts == Some(true));
-    if mounts && !container.volume_mount_devices.known()?.is_empty() {
+    if arguments_of_tool(facts).is_some() {
         return Ok(true);
     }
-    let asked = match container.visible_devices.known()?.as_deref().map(str::trim) {
-        None | Some("") => legacy_image(container)?,
-        Some(list) => !list.split(',').any(|word| matches!(word.trim(), "void" | "none")),
-    };
+    let config = facts.host.toolkit.config.seen().and_then(Option::as_ref);
+    if config.is_some_and(|c| c.accept_volume_mounts == Some(true))
+        && !container.volume_mount_devices.known()?.is_empty()
+    {
+        return Ok(true);
+    }
     let refused = config.is_some_and(|c| c.accept_envvar_unprivileged == Some(false));
-    Ok(asked && !(refused && !has_bounding(container, CAP_SYS_ADMIN)))
+    let none = match container.visible_devices.known()? {
+        Some(list) => matches!(visible_devices::parse(list), Request::None | Request::Void | Request::Unset),
+        None => false,
+    };
+    Ok(!none && !(refused && !has_bounding(container, CAP_SYS_ADMIN)))
 }
 
-/// An image from before `NVIDIA_REQUIRE_CUDA`: for it the toolkit takes unset variables for `all`.
-/// Source: nvidia-container-toolkit internal/config/image at d34b3046 (2026-08-21).
-fn legacy_image(container: &Container) -> Result<bool, Unknown> {
-    let set = |name| Ok::<_, Unknown>(container.variable(name)?.is_some_and(|value| !value.is_empty()));
-    Ok(set("CUDA_VERSION")? && !set("NVIDIA_REQUIRE_CUDA")?)
+/// Arguments of `nvidia-container-cli`, where the hook is that tool itself (`ctr run --gpus`): then they
+/// say what is asked for, whatever the environment says. Source: containerd contrib/nvidia at 301026e5.
+pub(crate) fn arguments_of_tool<'a>(facts: &Facts<'a>) -> Option<&'a [String]> {
+    let hook = facts.container.legacy_hook.as_ref().filter(|hook| base_name(&hook.path) == CLI)?;
+    let hooks = &facts.container.hooks.seen()?.items;
+    let names_tool = |arg: &String| base_name(arg) == CLI;
+    let found =
+        hooks.iter().find(|h| h.stage == hook.stage && (base_name(&h.path) == CLI || h.args.iter().any(names_tool)))?;
+    Some(&found.args)
 }
 
 const CAP_SYS_MODULE: u32 = 16;
@@ -109,15 +121,20 @@ pub(crate) enum Compute {
 
 /// Whether CUDA work is what the container is for.
 pub(crate) fn compute(facts: &Facts<'_>) -> Result<Compute, Unknown> {
-    if let Some(words) = driver_capabilities(facts.container)? {
-        let compute = words.iter().any(|w| matches!(*w, "all" | "compute"));
-        return Ok(if compute { Compute::Wanted } else { Compute::Unwanted });
+    let by = |wanted| if wanted { Compute::Wanted } else { Compute::Unwanted };
+    if let Some(arguments) = arguments_of_tool(facts) {
+        return Ok(by(arguments.iter().any(|arg| arg == "--compute")));
     }
-    Ok(match facts.container.gpu_given.known()? {
+    Ok(match (capabilities(facts)?, facts.container.gpu_given.known()?) {
+        (Capabilities::All, _) => Compute::Wanted,
+        (words @ Capabilities::Words(_), _) => by(words.names("compute")),
         // Whoever passes nodes by hand may be after nvidia-smi only.
-        Given::Privileged | Given::RawDevices => Compute::Likely,
-        Given::LegacyHook if unset_lacks_compute(facts)? => Compute::Unwanted,
-        _ => Compute::Wanted,
+        (Capabilities::Default, Given::Privileged | Given::RawDevices) => Compute::Likely,
+        // A toolkit of unknown release is taken for one of the last years.
+        (Capabilities::Default, Given::LegacyHook) => {
+            by(!facts.host.toolkit_release().is_some_and(|release| older(release, COMPUTE_BY_DEFAULT)))
+        }
+        (Capabilities::Default, _) => Compute::Wanted,
     })
 }
 
@@ -126,42 +143,27 @@ pub(crate) fn display_by_legacy(facts: &Facts<'_>) -> Result<bool, Unknown> {
     if *facts.container.gpu_given.known()? != Given::LegacyHook {
         return Ok(false);
     }
-    Ok(match driver_capabilities(facts.container)? {
-        Some(words) => words.iter().any(|w| matches!(*w, "all" | "display")),
-        None => legacy_image(facts.container)?,
-    })
+    match arguments_of_tool(facts) {
+        Some(arguments) => Ok(arguments.iter().any(|arg| arg == "--display")),
+        None => Ok(capabilities(facts)?.names("display")),
+    }
 }
 
 /// Whether graphics or a display is asked for in so many words, in whatever way the GPU is given.
 pub(crate) fn graphics(facts: &Facts<'_>) -> Result<bool, Unknown> {
-    let words = driver_capabilities(facts.container)?.unwrap_or_default();
-    Ok(words.iter().any(|w| matches!(*w, "graphics" | "display")))
+    let words = capabilities(facts)?;
+    Ok(words != Capabilities::All && (words.names("graphics") || words.names("display")))
 }
 
-/// The words of `NVIDIA_DRIVER_CAPABILITIES`; `None`: unset or empty, which leaves it to the toolkit.
-fn driver_capabilities(container: &Container) -> Result<Option<Vec<&str>>, Unknown> {
-    let words: Vec<&str> = container
-        .variable("NVIDIA_DRIVER_CAPABILITIES")?
-        .unwrap_or_default()
-        .split(',')
-        .map(str::trim)
-        .filter(|word| !word.is_empty())
-        .collect();
-    Ok(if words.is_empty() { None } else { Some(words) })
-}
-
-/// Toolkits before 1.4.0 took the unset variable for `utility` alone (their change log, 2021-02), but
-/// for images that they held for old ones. A toolkit of unknown release is taken for a newer one.
-fn unset_lacks_compute(facts: &Facts<'_>) -> Result<bool, Unknown> {
-    let old = facts.host.toolkit_release().is_some_and(|r| (r.number(0), r.number(1)) < (1, 4));
-    Ok(old && !legacy_image(facts.container)?)
+fn capabilities(facts: &Facts<'_>) -> Result<Capabilities, Unknown> {
+    Ok(Capabilities::of(facts.container.environment.known()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::checks::testing::World;
-    use crate::model::container::{Builder, LegacyState, Mount, Sandbox};
+    use crate::model::container::{Builder, LegacyHook, LegacyState, Mount, Sandbox, SpecHook};
     use crate::model::{Observed, Parts};
 
     fn facts(world: &World) -> Facts<'_> {
@@ -188,25 +190,39 @@ mod tests {
     }
 
     #[test]
-    fn a_legacy_hook_without_anything_to_do_gives_nothing() {
-        for (value, gives) in [
-            (Some("all"), true),
-            (Some("0,1"), true),
-            (Some("none"), false),
-            (Some("void"), false),
-            (Some(""), false),
-            (None, false),
-        ] {
+    fn a_legacy_hook_that_is_asked_for_no_gpu_gives_none() {
+        for (value, gives) in
+            [(Some("all"), true), (Some("0,1"), true), (Some("none"), false), (Some(""), false), (None, true)]
+        {
             let mut world = World::legacy(1, LegacyState::StillToRun);
             world.container.visible_devices = Observed::Known(value.map(str::to_owned));
             assert_eq!(asked(&world).is_some(), gives, "{value:?}");
         }
+    }
+
+    #[test]
+    fn containerds_hook_says_by_its_arguments_what_it_brings() {
         let mut world = World::legacy(1, LegacyState::StillToRun);
-        world.container.visible_devices = Observed::Known(None);
-        world.set("CUDA_VERSION", "8.0.61");
-        assert!(asked(&world).is_some(), "old images mean all");
-        world.set("NVIDIA_REQUIRE_CUDA", "cuda>=8.0");
-        assert!(asked(&world).is_none());
+        world.container.visible_devices = Observed::Known(Some("none".into()));
+        let args =
+            ["containerd", "oci-hook", "--", "/usr/bin/nvidia-container-cli", "configure", "--device=0", "--utility"];
+        let mut hook = SpecHook {
+            stage: "createRuntime".into(),
+            path: "/usr/bin/containerd".into(),
+            args: args.map(str::to_owned).into(),
+            ..SpecHook::default()
+        };
+        world.container.legacy_hook = Some(LegacyHook {
+            path: "/usr/bin/nvidia-container-cli".into(),
+            stage: "createRuntime".into(),
+            state: LegacyState::StillToRun,
+        });
+        world.container.hooks = Observed::Known(Parts::whole(vec![hook.clone()]));
+        assert_eq!(asked(&world), Some(Subject::Container));
+        assert_eq!(compute(&facts(&world)), Ok(Compute::Unwanted));
+        hook.args.push("--compute".into());
+        world.container.hooks = Observed::Known(Parts::whole(vec![hook]));
+        assert_eq!(compute(&facts(&world)), Ok(Compute::Wanted));
     }
 
     #[test]

@@ -1,93 +1,63 @@
 //! Which GPUs a container was given.
 
-use crate::model::container::{Given, LegacyState};
-use crate::model::host::{Gpu, Majors};
+use crate::knowledge::visible_devices::{self, Item, Request};
+use crate::model::container::Given;
+use crate::model::host::Gpu;
 use crate::model::{Facts, Unknown};
 
+use super::expect::arguments_of_tool;
 use super::role::{Role, role};
 
-/// The GPUs that the container was given, or that its legacy hook will give it.
-/// `None`: which ones cannot be told, for instance because they were asked for by MIG ids.
-pub(crate) fn given_gpus<'a>(facts: &Facts<'a>) -> Result<Option<Vec<&'a Gpu>>, Unknown> {
-    match requested(facts)? {
-        Some(Request::These(gpus)) if facts.container.legacy_still_to_run() => return Ok(Some(gpus)),
-        Some(Request::Other) if facts.container.legacy_still_to_run() => return Ok(None),
-        _ => {}
-    }
-    let gpus = facts.host.gpus.known()?;
-    let minors: Vec<u32> = facts
-        .container
-        .devices
-        .known()?
-        .iter()
-        .filter(|node| role(&node.path) == Role::Gpu)
-        .map(|node| node.minor)
-        .collect();
-    Ok(Some(gpus.iter().filter(|gpu| gpu.minor.is_some_and(|minor| minors.contains(&minor))).collect()))
-}
-
-/// How many GPUs the container was given; `None`: cannot be told.
-pub(crate) fn given_count(facts: &Facts<'_>) -> Result<Option<usize>, Unknown> {
-    if facts.container.legacy_still_to_run() {
-        return Ok(given_gpus(facts)?.map(|gpus| gpus.len()));
-    }
+/// The GPUs that the container was given, or that its legacy hook will give it, as far as the machine has
+/// their nodes.
+pub(crate) fn given_gpus<'a>(facts: &Facts<'a>) -> Result<Vec<&'a Gpu>, Unknown> {
     let devices = facts.container.devices.known()?;
-    Ok(Some(devices.iter().filter(|node| role(&node.path) == Role::Gpu).count()))
+    let gpus = facts.host.gpus.known()?.iter();
+    let has = |minor| devices.iter().any(|node| role(&node.path) == Role::Gpu && node.minor == minor);
+    Ok(gpus.filter(|gpu| gpu.minor.is_some_and(has)).collect())
 }
 
-/// What was asked of the legacy hook.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Request<'a> {
-    /// These GPUs.
-    These(Vec<&'a Gpu>),
-    /// Something else: MIG devices, or names that files cannot resolve.
-    Other,
+/// How many GPUs the container was given.
+pub(crate) fn given_count(facts: &Facts<'_>) -> Result<usize, Unknown> {
+    Ok(facts.container.devices.known()?.iter().filter(|node| role(&node.path) == Role::Gpu).count())
 }
 
-/// What was asked of the legacy hook; `None`: the GPU does not come by it.
-pub(crate) fn requested<'a>(facts: &Facts<'a>) -> Result<Option<Request<'a>>, Unknown> {
-    if *facts.container.gpu_given.known()? != Given::LegacyHook {
+/// The GPUs that the legacy hook was asked for; `None`: the GPU does not come by it, or the request names
+/// what files cannot resolve, such as MIG devices.
+pub(crate) fn asked_of_legacy<'a>(facts: &Facts<'a>) -> Result<Option<Vec<&'a Gpu>>, Unknown> {
+    if *facts.container.gpu_given.known()? != Given::LegacyHook || arguments_of_tool(facts).is_some() {
         return Ok(None);
     }
-    let asked = facts.container.visible_devices.known()?.as_deref().unwrap_or_default();
-    let words: Vec<&str> = asked.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
-    let usable = || facts.host.gpus.known().map(|all| all.iter().filter(|gpu| !gpu.excluded));
-    // An old image without the variable means all.
-    if words.is_empty() || words.contains(&"all") {
-        return Ok(Some(Request::These(usable()?.collect())));
-    }
-    let mut gpus: Vec<&Gpu> = Vec::new();
-    for word in words {
-        let named = |gpu: &&Gpu| {
-            word.parse() == Ok(gpu.index) || gpu.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
-        };
-        match usable()?.find(named) {
-            Some(gpu) if !gpus.contains(&gpu) => gpus.push(gpu),
-            Some(_) => {}
-            None => return Ok(Some(Request::Other)),
-        }
-    }
-    Ok(Some(Request::These(gpus)))
+    let request = match facts.container.visible_devices.known()? {
+        Some(list) => visible_devices::parse(list),
+        // An image of the old kind means all by leaving it out.
+        None => Request::All,
+    };
+    let gpus = facts.host.gpus.known()?;
+    let selection = visible_devices::select(&request, gpus);
+    let whole = selection.open.is_empty() && selection.unmatched.is_empty();
+    Ok(whole.then(|| gpus.iter().filter(|gpu| selection.gpus.contains(&gpu.index)).collect()))
 }
 
-/// MIG devices were asked for by name: of the legacy hook, by CDI annotation, or by the device plugin.
+/// MIG devices, and nothing else, were asked for by name: by variable, CDI annotation or device plugin.
 pub(crate) fn asks_for_mig(facts: &Facts<'_>) -> Result<bool, Unknown> {
     let container = facts.container;
-    let visible = container.visible_devices.known()?.as_deref().unwrap_or_default();
-    let by_variable = visible.split(',').any(|word| word.trim().starts_with("MIG-"));
-    let by_name = |names: &Vec<String>| names.iter().any(|name| name.contains("MIG-"));
-    Ok(by_variable || by_name(container.cdi_annotations.known()?) || by_name(container.volume_mount_devices.known()?))
-}
-
-/// The legacy hook has run: what it did not make, nobody will.
-pub(crate) fn legacy_has_run(facts: &Facts<'_>) -> bool {
-    facts.container.legacy_hook.as_ref().is_some_and(|hook| hook.state == LegacyState::HasRun)
+    let is_mig = |item: &Item| matches!(item, Item::Mig { .. } | Item::MigUuid(_) | Item::MigOldName(_));
+    let listed = match container.visible_devices.known()?.as_deref().map(visible_devices::parse) {
+        Some(Request::List(items)) => items,
+        _ => Vec::new(),
+    };
+    // A CDI device is named as the tools name it: `nvidia.com/gpu=MIG-…`, `nvidia.com/gpu=0:1`.
+    let named = container.cdi_annotations.known()?.iter().chain(container.volume_mount_devices.known()?);
+    let named =
+        named.map(|name| visible_devices::item(name.rsplit_once('=').map_or(name.as_str(), |(_, device)| device)));
+    let all: Vec<Item> = listed.into_iter().chain(named).collect();
+    Ok(!all.is_empty() && all.iter().all(is_mig))
 }
 
 /// Path of a GPU's node.
 pub(crate) fn node_of(gpu: &Gpu) -> Option<String> {
-    let path = format!("/dev/nvidia{}", gpu.minor?);
-    Majors::gpu_minor(&path).map(|_| path)
+    Some(format!("/dev/nvidia{}", gpu.minor?))
 }
 
 #[cfg(test)]
@@ -95,38 +65,61 @@ mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
     use crate::model::Observed;
+    use crate::model::container::LegacyState;
 
-    fn given(world: &World) -> Result<Option<Vec<u32>>, Unknown> {
-        let facts = Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place };
-        Ok(given_gpus(&facts)?.map(|gpus| gpus.iter().map(|g| g.index).collect()))
+    fn facts(world: &World) -> Facts<'_> {
+        Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place }
+    }
+
+    fn places(gpus: Vec<&Gpu>) -> Vec<u32> {
+        gpus.iter().map(|gpu| gpu.index).collect()
     }
 
     #[test]
     fn nodes_tell_what_was_given() {
         let mut world = World::cdi(3);
-        assert_eq!(given(&world), Ok(Some(vec![0, 1, 2])));
+        assert_eq!(given_gpus(&facts(&world)).map(places), Ok(vec![0, 1, 2]));
         world.without_node("/dev/nvidia1", false);
-        assert_eq!(given(&world), Ok(Some(vec![0, 2])));
+        assert_eq!(given_gpus(&facts(&world)).map(places), Ok(vec![0, 2]));
+        assert_eq!(given_count(&facts(&world)), Ok(2));
+        assert_eq!(asked_of_legacy(&facts(&world)), Ok(None));
         world.container.devices = unseen();
-        assert!(given(&world).is_err());
+        assert!(given_gpus(&facts(&world)).is_err() && given_count(&facts(&world)).is_err());
     }
 
     #[test]
-    fn the_request_tells_what_the_legacy_hook_will_give() {
+    fn the_request_tells_what_the_legacy_hook_was_asked_for() {
         let mut world = World::legacy(3, LegacyState::StillToRun);
-        assert_eq!(given(&world), Ok(Some(vec![0, 1, 2])));
         for (asked, expected) in [
-            ("1", Some(vec![1])),
-            ("2, 0,2", Some(vec![2, 0])),
-            ("gpu-00000001-0000-4000-8000-000000000001", Some(vec![1])),
-            ("7", None),
-            ("MIG-0000000b-0000-4000-8000-000000000001", None),
-            ("0:1", None),
+            (Some("all"), Some(vec![0, 1, 2])),
+            (None, Some(vec![0, 1, 2])),
+            (Some("1"), Some(vec![1])),
+            (Some("2, 0,2"), Some(vec![0, 2])),
+            (Some("gpu-00000001-0000-4000-8000-000000000001"), Some(vec![1])),
+            (Some("7"), None),
+            (Some("MIG-0000000b-0000-4000-8000-000000000001"), None),
         ] {
-            world.container.visible_devices = Observed::Known(Some(asked.into()));
-            assert_eq!(given(&world), Ok(expected), "{asked}");
+            world.container.visible_devices = Observed::Known(asked.map(str::to_owned));
+            assert_eq!(asked_of_legacy(&facts(&world)).map(|a| a.map(places)), Ok(expected), "{asked:?}");
         }
         world.host.gpus = unseen();
-        assert!(given(&world).is_err());
+        assert!(asked_of_legacy(&facts(&world)).is_err());
+    }
+
+    #[test]
+    fn mig_devices_are_known_by_their_names() {
+        for (visible, annotation, mig) in [
+            ("MIG-0000000b-0000-4000-8000-000000000001", None, true),
+            ("0:1", None, true),
+            ("0", None, false),
+            ("all", None, false),
+            ("all", Some("nvidia.com/gpu=MIG-0000000b-0000-4000-8000-000000000001"), true),
+            ("0", Some("nvidia.com/gpu=0:1"), false),
+        ] {
+            let mut world = World::cdi(1);
+            world.container.visible_devices = Observed::Known(Some(visible.to_owned()));
+            world.container.cdi_annotations = Observed::Known(annotation.map(str::to_owned).into_iter().collect());
+            assert_eq!(asks_for_mig(&facts(&world)), Ok(mig), "{visible} {annotation:?}");
+        }
     }
 }
