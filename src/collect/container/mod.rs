@@ -1,6 +1,8 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
 
 mod assemble;
+#[cfg(test)]
+mod assemble_tests;
 mod bundle;
 mod entrypoint;
 mod environment;
@@ -28,3 +30,4 @@ pub use hook::read_hook;
 pub use running::read_pid;
 pub use spec::Spec;
 pub use state::State;
+#[cfg(test)]
