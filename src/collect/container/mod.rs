@@ -1,6 +1,8 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
 
 mod assemble;
+#[cfg(test)]
+mod assemble_tests;
 mod bundle;
 mod entrypoint;
 mod environment;
@@ -30,6 +32,7 @@ pub use locate::{Located, by_id};
 pub use running::read_pid;
 pub use spec::Spec;
 pub use state::State;
+<<<<<<< HEAD
 
 /// The cheap look at a `config.json`: does its container want a GPU, or was it given one? A file that
 /// cannot be read as a spec is no reason to say yes.
@@ -39,3 +42,6 @@ pub fn wants_or_has_gpu(spec: &[u8]) -> bool {
     container.wants_gpu.wanted
         || container.gpu_given.seen().is_some_and(|given| *given != crate::model::container::Given::None)
 }
+=======
+#[cfg(test)]
+>>>>>>> container
