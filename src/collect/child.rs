@@ -16,9 +16,6 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus};
 use nix::unistd::{ForkResult, Pid};
 
-/// The most that is taken from a child.
-const ANSWER_LIMIT: usize = 1 << 20;
-
 /// What a child said, and whether it came to its end.
 #[derive(Debug)]
 pub struct Answer {
@@ -28,17 +25,19 @@ pub struct Answer {
     pub complete: bool,
 }
 
-/// Runs `work` in a child and returns what it wrote into the file it was given.
+/// Runs `work` in a child and returns what it wrote into the file it was given, at most `limit` bytes.
 ///
 /// The child has no standard descriptors, so it cannot hold an engine's pipes open; it is not dumpable
-/// and dies with its parent. The calling process must have a single thread.
+/// and dies with its parent.
 ///
 /// # Errors
 /// No pipe or no process could be made.
-pub fn run(deadline: Instant, work: impl FnOnce(&mut File)) -> io::Result<Answer> {
+pub fn run(deadline: Instant, limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Answer> {
     let (read, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
     let parent = nix::unistd::getpid();
-    // SAFETY: the process has one thread, so the child's copy of memory and locks is consistent.
+    // SAFETY: the child calls `work`, which may allocate: glibc keeps its allocator usable in a forked
+    // child even where other threads run, and whatever else might stay locked costs no more than the
+    // deadline, which the parent keeps. The child never returns from here.
     #[expect(unsafe_code, reason = "fork is how a process gets a child that runs the same code")]
     let forked = unsafe { nix::unistd::fork()? };
     match forked {
@@ -59,7 +58,7 @@ pub fn run(deadline: Instant, work: impl FnOnce(&mut File)) -> io::Result<Answer
         }
         ForkResult::Parent { child } => {
             drop(write);
-            let (bytes, closed) = listen(&read, deadline);
+            let (bytes, closed) = listen(&read, deadline, limit);
             Ok(Answer { bytes, complete: end(child, closed) })
         }
     }
@@ -84,13 +83,13 @@ fn become_a_good_child(parent: Pid) {
     }
 }
 
-/// Everything until the end of the pipe or the deadline, and which of them it was.
-fn listen(pipe: &OwnedFd, deadline: Instant) -> (Vec<u8>, bool) {
+/// Everything until the end of the pipe, the deadline or the limit, and whether it was the end.
+fn listen(pipe: &OwnedFd, deadline: Instant, limit: usize) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 8192];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || bytes.len() > ANSWER_LIMIT {
+        if left.is_zero() || bytes.len() >= limit {
             return (bytes, false);
         }
         // Rounded up, so that the last part of a millisecond is not spent spinning.
@@ -102,7 +101,7 @@ fn listen(pipe: &OwnedFd, deadline: Instant) -> (Vec<u8>, bool) {
         }
         match nix::unistd::read(pipe, &mut chunk) {
             Ok(0) => return (bytes, true),
-            Ok(n) => bytes.extend_from_slice(&chunk[..n]),
+            Ok(n) => bytes.extend(chunk.iter().take(n.min(limit - bytes.len()))),
             Err(Errno::EINTR | Errno::EAGAIN) => {}
             Err(_) => return (bytes, false),
         }
@@ -132,16 +131,13 @@ fn end(child: Pid, closed: bool) -> bool {
 mod tests {
     use super::*;
 
-    // The test harness has threads, and what a child may do then is little: these children only write,
-    // sleep and end.
-
     fn soon(milliseconds: u64) -> Instant {
         Instant::now() + Duration::from_millis(milliseconds)
     }
 
     #[test]
     fn what_a_child_writes_arrives_whole() {
-        let answer = run(soon(5000), |out| {
+        let answer = run(soon(5000), 1 << 20, |out| {
             let _ = out.write_all(&[7; 100_000]);
         })
         .unwrap();
@@ -152,7 +148,7 @@ mod tests {
     #[test]
     fn a_child_that_does_not_end_is_ended_and_what_it_said_stays() {
         let start = Instant::now();
-        let answer = run(soon(100), |out| {
+        let answer = run(soon(100), 100, |out| {
             let _ = out.write_all(b"so far");
             std::thread::sleep(Duration::from_secs(60));
         })
@@ -164,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_child_that_dies_is_not_taken_for_one_that_ended() {
-        let answer = run(soon(5000), |out| {
+        let answer = run(soon(5000), 100, |out| {
             let _ = out.write_all(b"half");
             let _ = nix::sys::signal::raise(Signal::SIGKILL);
         })

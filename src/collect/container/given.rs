@@ -107,14 +107,20 @@ fn state(hook: &SpecHook, hooks: &[SpecHook], moment: Moment, own: Option<&str>)
         let earlier = stage == Stage::CreateRuntime && hook.stage == Stage::Prestart.name();
         return if earlier { LegacyState::HasRun } else { LegacyState::StillToRun };
     }
-    let is_ours = |h: &&SpecHook| {
-        h.stage == stage.name()
-            && (own == Some(h.path.as_str()) || super::paths::file_name(&h.path).starts_with("gpu-preflight"))
-    };
-    match hooks.iter().find(is_ours) {
+    match ours(hooks, stage, own) {
         Some(ours) if hook.place < ours.place => LegacyState::HasRun,
         _ => LegacyState::StillToRun,
     }
+}
+
+/// The hook stands in the list from which we were called, and we do not find ourselves there.
+pub(super) fn order_is_open(hook: &SpecHook, hooks: &[SpecHook], moment: Moment, own: Option<&str>) -> bool {
+    matches!(moment, Moment::Hook(stage) if stage != Stage::CreateContainer && hook.stage == stage.name() && ours(hooks, stage, own).is_none())
+}
+
+fn ours<'a>(hooks: &'a [SpecHook], stage: Stage, own: Option<&str>) -> Option<&'a SpecHook> {
+    let is_ours = |path: &str| own == Some(path) || super::paths::file_name(path).starts_with("gpu-preflight");
+    hooks.iter().find(|hook| hook.stage == stage.name() && is_ours(&hook.path))
 }
 
 #[cfg(test)]
@@ -179,10 +185,7 @@ mod tests {
         assert_eq!(of(&legacy(plain(&["NVIDIA_VISIBLE_DEVICES=none"]))), Observed::Known(Given::LegacyHook));
         assert_eq!(of(&legacy(plain(&["CUDA_VERSION=8.0"]))), Observed::Known(Given::LegacyHook));
         // podman 5: the hook of hooks.d beside an injection by CDI
-        assert_eq!(
-            of(&with_hook(with_cdi(plain(ALL)), "createRuntime", HOOK, &[])),
-            Observed::Known(Given::LegacyHook)
-        );
+        assert_eq!(of(&with_hook(with_cdi(plain(ALL)), "createRuntime", HOOK, &[])), Observed::Known(Given::Cdi));
         assert_eq!(of(&with_hook(with_cdi(plain(&[])), "createRuntime", HOOK, &[])), Observed::Known(Given::Cdi));
     }
 

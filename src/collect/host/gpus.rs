@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Instant;
 
-use super::child;
+use crate::collect::child;
 use super::look::{fact, names_if_there};
 use super::pci::order;
 use crate::collect::tree::Tree;
@@ -59,7 +59,7 @@ pub fn gpu_identities(tree: &Tree, host: &Host, deadline: Instant) -> Observed<V
             add(gpu, &read(gpu).unwrap_or_default());
         }
     } else if !gpus.is_empty() {
-        let told = child::bounded(deadline, INFORMATION * LIMIT, |out| {
+        let told = child::run(deadline, INFORMATION * LIMIT, |out| {
             for gpu in &gpus {
                 let text = read(gpu).unwrap_or_default();
                 if out.write_all(format!("{}\n{text}\0", gpu.pci).as_bytes()).is_err() {
@@ -67,7 +67,7 @@ pub fn gpu_identities(tree: &Tree, host: &Host, deadline: Instant) -> Observed<V
                 }
             }
         });
-        let told = String::from_utf8_lossy(&told).into_owned();
+        let told = told.map(|answer| String::from_utf8_lossy(&answer.bytes).into_owned()).unwrap_or_default();
         // the last piece is what stands behind the last zero: nothing, or half an answer
         let whole = told.rsplit_once('\0').map_or("", |(whole, _)| whole);
         let texts: BTreeMap<&str, &str> = whole.split('\0').filter_map(|piece| piece.split_once('\n')).collect();

@@ -8,9 +8,8 @@ use crate::collect::tree::{Kind, Tree};
 use crate::model::host::{DriverLibrary, DriverRoot, NodeKind, ToolkitConfig};
 use crate::model::{Observed, Unseen};
 
-/// Where distributions and platforms put them; `/etc/ld.so.conf` adds its own. Debian keeps the files in
-/// `nvidia/current` behind links of its alternatives.
-const DIRECTORIES: [&str; 17] = [
+/// Where a loader finds them, on one distribution or platform or another.
+const ON_PATH: [&str; 11] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
@@ -18,18 +17,22 @@ const DIRECTORIES: [&str; 17] = [
     "/lib/x86_64-linux-gnu",
     "/lib/aarch64-linux-gnu",
     "/lib64",
-    "/usr/lib/x86_64-linux-gnu/nvidia/current",
-    "/usr/lib/aarch64-linux-gnu/nvidia/current",
-    "/usr/lib64/nvidia",
+    "/usr/local/lib",
     "/usr/lib/wsl/lib",
-    "/usr/lib/aarch64-linux-gnu/nvidia",
     "/usr/lib/aarch64-linux-gnu/tegra",
     "/run/opengl-driver/lib",
+];
+/// Where they lie besides, and a loader finds them only if links or `/etc/ld.so.conf` lead there: Debian
+/// keeps each flavour in a directory of its own behind links of its alternatives.
+const BESIDES: [&str; 6] = [
+    "/usr/lib/x86_64-linux-gnu/nvidia/current",
+    "/usr/lib/aarch64-linux-gnu/nvidia/current",
+    "/usr/lib/aarch64-linux-gnu/nvidia",
+    "/usr/lib64/nvidia",
     "/usr/local/nvidia/lib64",
     "/usr/local/nvidia/lib",
-    "/usr/local/lib",
 ];
-/// One directory each adapter and driver package; the current one is a guess that nobody here makes.
+/// A directory each adapter and driver package.
 const WSL_DRIVERS: &str = "/usr/lib/wsl/drivers";
 const LIBRARIES: [&str; 2] = ["libcuda", "libnvidia-ml"];
 const NAMES: usize = 1 << 16;
@@ -58,7 +61,7 @@ pub fn driver_root(tree: &Tree, given: Option<&str>, config: Option<&Option<Tool
 
 fn has_driver(tree: &Tree, root: &str) -> bool {
     let library = |below: &Tree| {
-        DIRECTORIES.iter().any(|directory| seems_there(below, &format!("{directory}/libnvidia-ml.so.1")))
+        ON_PATH.iter().chain(&BESIDES).any(|directory| seems_there(below, &format!("{directory}/libnvidia-ml.so.1")))
     };
     tree.below(root, Kind::Host).ok().flatten().is_some_and(|below| library(&below))
 }
@@ -69,11 +72,12 @@ pub fn libraries(tree: &Tree, root: &DriverRoot, architecture: Option<&str>) -> 
     let read = || {
         let below = tree.below(path, Kind::Host)?.ok_or_else(|| Unseen::new(path, "absent, or no directory"))?;
         let mut found = Found { tree: &below, architecture, by_identity: BTreeMap::new() };
-        let mut directories: Vec<String> = DIRECTORIES.iter().map(|d| (*d).to_owned()).collect();
-        directories.extend(names(&below, WSL_DRIVERS, NAMES)?.into_iter().map(|name| format!("{WSL_DRIVERS}/{name}")));
-        directories.extend(configured(&below, "/etc/ld.so.conf"));
-        for directory in directories {
-            found.look_into(&directory)?;
+        for directory in ON_PATH.into_iter().map(str::to_owned).chain(configured(&below, "/etc/ld.so.conf")) {
+            found.look_into(&directory, true)?;
+        }
+        let wsl = names(&below, WSL_DRIVERS, NAMES)?.into_iter().map(|name| format!("{WSL_DRIVERS}/{name}"));
+        for directory in BESIDES.into_iter().map(str::to_owned).chain(wsl) {
+            found.look_into(&directory, false)?;
         }
         let prefix = path.trim_end_matches('/');
         let mut libraries: Vec<_> = found.by_identity.into_values().collect();
@@ -94,7 +98,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn look_into(&mut self, directory: &str) -> Result<(), Unseen> {
+    fn look_into(&mut self, directory: &str, on_path: bool) -> Result<(), Unseen> {
         for name in names(self.tree, directory, NAMES)? {
             let Some(library) = LIBRARIES
                 .into_iter()
@@ -107,7 +111,7 @@ impl Found<'_> {
             if !self.is_for_this_processor(&path)? {
                 continue;
             }
-            let current = name.strip_prefix(library) == Some(".so.1");
+            let current = on_path && name.strip_prefix(library) == Some(".so.1");
             let path = end_of_links(self.tree, path)?;
             let version =
                 path.rsplit_once(".so.").and_then(|(_, v)| v.parse().ok()).filter(|_| !path.ends_with(".so.1"));
@@ -215,7 +219,15 @@ mod tests {
         laid.link("/etc/alternatives/glx--libcuda.so.1-x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libcuda.so.1");
         laid.link("usr/lib", "/lib");
         let expected = (format!("{real}/libcuda.so.550.163.01"), Some("550.163.01".to_owned()), true);
-        assert_eq!(seen(&laid, "/"), [expected]);
+        assert_eq!(seen(&laid, "/"), std::slice::from_ref(&expected));
+
+        // the other flavour is chosen: this one stays where it is, and no loader takes it
+        let other = "/usr/lib/x86_64-linux-gnu/nvidia/tesla-535/libcuda.so.535.1.1";
+        laid.write(other, elf(2, 62));
+        laid.unlink("/etc/alternatives/glx--libcuda.so.1-x86_64-linux-gnu");
+        laid.link(other, "/etc/alternatives/glx--libcuda.so.1-x86_64-linux-gnu");
+        let chosen = (other.to_owned(), Some("535.1.1".to_owned()), true);
+        assert_eq!(seen(&laid, "/"), [(expected.0, expected.1, false), chosen]);
     }
 
     #[test]

@@ -106,6 +106,10 @@ pub(super) mod testing {
             std::os::unix::fs::symlink(target, path).unwrap();
         }
 
+        pub(in crate::collect::host) fn unlink(&self, path: &str) {
+            std::fs::remove_file(self.path(path)).unwrap();
+        }
+
         pub(in crate::collect::host) fn tree(&self) -> Tree {
             Tree::open(self.dir.path(), Kind::Host).unwrap()
         }

@@ -10,7 +10,6 @@ use crate::collect::tree::Tree;
 use crate::model::{Host, Observed};
 
 mod cdi;
-mod child;
 mod devices;
 mod driver;
 mod engines;
@@ -25,6 +24,8 @@ mod modprobe;
 mod module_files;
 mod pci;
 mod platform;
+#[cfg(test)]
+mod tests;
 mod toolkit;
 
 pub use cdi::cdi;

@@ -65,7 +65,7 @@ impl Tree {
 
     /// A tree below a directory that is open already; `label` stands for it in messages.
     pub fn of(root: OwnedFd, kind: Kind, label: impl Into<PathBuf>) -> Self {
-        Self { root, kind, label: label.into(), resolver: Resolver::of_this_kernel() }
+        Self { root, kind, label: label.into(), resolver: Resolver::Kernel }
     }
 
     /// What it is called in messages.

@@ -23,7 +23,7 @@ pub(super) use linux::Linux;
 pub(super) use process::{Process, variable};
 
 /// Bytes of a `config.json` that is still read.
-pub const MOST_BYTES: usize = 8 << 20;
+pub(super) const MOST_BYTES: usize = 8 << 20;
 
 /// What a `config.json` says, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
