@@ -69,6 +69,11 @@ impl Called {
         self.state.pid
     }
 
+    /// Its bundle, if it was found.
+    pub fn bundle(&self) -> Option<&Path> {
+        self.bundle.as_deref()
+    }
+
     /// Where its root file system lies, in its own mount namespace.
     pub fn root_path(&self) -> Option<&Path> {
         self.root_path.as_deref().filter(|path| path.is_absolute())

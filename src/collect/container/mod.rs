@@ -32,7 +32,6 @@ pub use locate::{Located, by_id};
 pub use running::read_pid;
 pub use spec::Spec;
 pub use state::State;
-<<<<<<< HEAD
 
 /// The cheap look at a `config.json`: does its container want a GPU, or was it given one? A file that
 /// cannot be read as a spec is no reason to say yes.
@@ -42,6 +41,3 @@ pub fn wants_or_has_gpu(spec: &[u8]) -> bool {
     container.wants_gpu.wanted
         || container.gpu_given.seen().is_some_and(|given| *given != crate::model::container::Given::None)
 }
-=======
-#[cfg(test)]
->>>>>>> container
