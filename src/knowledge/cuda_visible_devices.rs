@@ -2,7 +2,7 @@
 //!
 //! CUDA keeps the good entries before the first bad one, and indices count the GPUs that the process
 //! can see, so inside a container from 0 (CUDA Programming Guide, appendix "CUDA Environment
-//! Variables", 2025-12-15). A word counts as the number that it begins with, as PyTorch, which
+//! Variables", 2025-12-15). A word counts as the number that it begins with, as `PyTorch`, which
 //! imitates the driver, writes down (`torch/cuda/__init__.py`, `_parse_visible_devices`).
 
 /// One entry.

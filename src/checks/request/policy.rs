@@ -76,7 +76,7 @@ fn volume_mounts_not_accepted(facts: &Facts<'_>) -> Judgement {
     let device = match (mounts.first(), placeholder) {
         (Some(device), true) => device.as_str(),
         // mounts beside a real list: the plugin was told to use both strategies
-        (Some(_), false) | (None, false) => return not_applicable(),
+        (_, false) => return not_applicable(),
         (None, true) => "its list",
     };
     let config = facts.host.toolkit.config.known()?.as_ref();

@@ -63,7 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// The first generation whose toolkit works by lists of files in the runtime, and whose hook refuses
-/// (JetPack 5, toolkit 1.10). Before, the hook was the way.
+/// (`JetPack` 5, toolkit 1.10). Before, the hook was the way.
 const RUNTIME_SINCE: &str = "34";
 
 fn use_runtime(facts: &Facts<'_>) -> Judgement {
@@ -114,8 +114,8 @@ fn l4t_mismatch(facts: &Facts<'_>) -> Judgement {
 /// NVIDIA L4T Base image, NGC: "the CUDA toolkit is mounted from the host" up to r32.
 const LAST_WITH_CUDA_OF_HOST: u32 = 32;
 
-/// libnvidia-container loads JetPack's part from 1.7.0 on (its CHANGELOG), which JetPack 4.6.1 (Jetson
-/// Linux 32.7) ships itself. What is between that and JetPack's 1.0 is the general build
+/// libnvidia-container loads `JetPack`'s part from 1.7.0 on (its CHANGELOG), which `JetPack` 4.6.1 (Jetson
+/// Linux 32.7) ships itself. What is between that and `JetPack`'s 1.0 is the general build
 /// (libnvidia-container issue 135, 2021-04-16).
 fn wrong_toolkit_build(facts: &Facts<'_>) -> Judgement {
     let host = facts.host;

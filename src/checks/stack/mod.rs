@@ -9,6 +9,7 @@ mod installed;
 mod jetson;
 mod legacy;
 mod registered;
+mod user;
 mod ways;
 mod wsl;
 
@@ -17,6 +18,7 @@ pub const CHECKS: &[&[Check]] = &[
     installed::CHECKS,
     registered::CHECKS,
     legacy::CHECKS,
+    user::CHECKS,
     cdi::missing::CHECKS,
     cdi::stale::CHECKS,
     cdi::lacks_uvm::CHECKS,

@@ -49,7 +49,7 @@ pub(super) fn severity(ways: &[Way<'_>], has_the_fault: impl Fn(&Way<'_>) -> boo
 /// Not only a configuration that an engine left behind. containerd is often known by its configuration
 /// alone (k3s brings its own program), docker never.
 pub(super) fn is_installed(engine: &Engine) -> bool {
-    engine.kind != EngineKind::Docker || !engine.path.ends_with(".json")
+    engine.kind != EngineKind::Docker || base_name(&engine.path) != "daemon.json"
 }
 
 /// The name that the engine's tools have.

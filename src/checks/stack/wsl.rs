@@ -34,7 +34,8 @@ fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     let on_machine = facts.place == Place::Host;
-    if !on_machine && !(has_legacy_hook(facts.container)? && facts.container.legacy_still_to_run()) {
+    let concerned = on_machine || (has_legacy_hook(facts.container)? && facts.container.legacy_still_to_run());
+    if !concerned {
         return not_applicable();
     }
     // the hook itself does not look into package databases; the command line program does
