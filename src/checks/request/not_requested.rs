@@ -56,9 +56,8 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
     }
     let (severity, message) = match wants.strength {
         Strength::None | Strength::Files => (Severity::Note, BY_FILES),
-        Strength::Demand => (Severity::Error, WANTED),
         Strength::Environment if container.scheduler.is_some() || !facts.host.has_gpu()? => (Severity::Warning, WANTED),
-        Strength::Environment => (Severity::Error, WANTED),
+        Strength::Environment | Strength::Demand => (Severity::Error, WANTED),
     };
     let failure = Failure::new(severity, message)
         .foreign("why", &wants.why)
