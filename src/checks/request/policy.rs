@@ -71,14 +71,11 @@ fn volume_mounts_not_accepted(facts: &Facts<'_>) -> Judgement {
     if !has_legacy_hook(container)? || !container.legacy_still_to_run() || !reads_variables(container) {
         return not_applicable();
     }
-    let mounts = container.volume_mount_devices.known()?;
-    let placeholder = visible(container)?.map(parse) == Some(Request::VolumeMounts);
-    let device = match (mounts.first(), placeholder) {
-        (Some(device), true) => device.as_str(),
-        // mounts beside a real list: the plugin was told to use both strategies
-        (_, false) => return not_applicable(),
-        (None, true) => "its list",
-    };
+    // mounts beside a real list: the plugin was told to use both strategies
+    if visible(container)?.map(parse) != Some(Request::VolumeMounts) {
+        return not_applicable();
+    }
+    let device = container.volume_mount_devices.known()?.first().map_or("its list", String::as_str);
     let config = facts.host.toolkit.config.known()?.as_ref();
     if config.is_some_and(|c| c.accept_volume_mounts == Some(true)) {
         return Ok(Outcome::Pass);

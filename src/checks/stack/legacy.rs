@@ -4,7 +4,7 @@ use super::is_native_with_gpu;
 use super::ways::{self, Mechanism};
 use crate::checks::not_applicable;
 use crate::checks::request::asked::{has_legacy_hook, reads_variables};
-use crate::knowledge::toolkit::{CGROUP_V2, older};
+use crate::knowledge::toolkit::{CGROUP_V2, CTK, older};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::EngineKind;
 use crate::model::{Facts, Unknown};
@@ -100,9 +100,14 @@ fn too_old_for_cgroup_v2(facts: &Facts<'_>) -> Judgement {
     if !asked {
         return not_applicable();
     }
+    if host.cgroup_v2.seen() == Some(&false) {
+        return Ok(Outcome::Pass);
+    }
     // the hook itself does not look into package databases; the command line program does
-    let release = if on_machine { host.toolkit.version.known()?.as_ref() } else { host.toolkit_release() };
-    let Some(release) = release else { return not_applicable() };
+    if on_machine && ways::is_older(host, CGROUP_V2, CTK)? != Some(true) {
+        return Ok(Outcome::Pass);
+    }
+    let Some(release) = host.toolkit_release() else { return not_applicable() };
     if !older(release, CGROUP_V2) || !*host.cgroup_v2.known()? {
         return Ok(Outcome::Pass);
     }
@@ -200,7 +205,10 @@ mod tests {
             world.silent(CGROUP);
         }
         let mut world = World::machine(1);
+        world.host.cgroup_v2 = Observed::Known(true);
         world.host.toolkit.version = unseen();
+        world.silent(CGROUP);
+        world.host.toolkit.programs = unseen();
         world.unknown(CGROUP);
         World::cdi(1).silent(CGROUP);
     }

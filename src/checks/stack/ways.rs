@@ -124,6 +124,16 @@ fn canonical(directory: &str) -> String {
     directory.strip_prefix("/var/run/").map_or_else(|| directory.to_owned(), |rest| format!("/run/{rest}"))
 }
 
+/// The toolkit is older than `since`. Where no package tells its release, a program that is younger than
+/// `since` proves that it is not. `None`: there is no package of it.
+pub(super) fn is_older(host: &Host, since: &str, younger: &str) -> Result<Option<bool>, Unknown> {
+    match host.toolkit.version.known() {
+        Ok(release) => Ok(release.as_ref().map(|release| older(release, since))),
+        Err(_) if host.toolkit.programs.seen().is_some_and(|p| p.contains_key(younger)) => Ok(Some(false)),
+        Err(unknown) => Err(unknown),
+    }
+}
+
 /// The tool that the hook calls is there.
 pub(super) fn has_cli(host: &Host) -> Result<bool, Unknown> {
     Ok(host.toolkit.programs.known()?.contains_key(CLI))
@@ -132,7 +142,7 @@ pub(super) fn has_cli(host: &Host) -> Result<bool, Unknown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::testing::World;
+    use crate::checks::testing::{World, unseen};
     use crate::model::Observed;
     use crate::model::host::{CdiDevice, CdiNode};
 
@@ -177,6 +187,18 @@ mod tests {
         host.toolkit.programs = Observed::Known([].into());
         host.engines[0].runtimes = [("n".to_owned(), "/srv/t/nvidia-container-runtime".to_owned())].into();
         assert_eq!(mechanisms(&host), [Mechanism::Runtime]);
+    }
+
+    #[test]
+    fn a_younger_program_stands_in_for_an_unread_release() {
+        let mut host = World::host(1);
+        assert_eq!(is_older(&host, "1.8.0", "nvidia-ctk"), Ok(Some(false)));
+        assert_eq!(is_older(&host, "1.18.0", "nvidia-ctk"), Ok(Some(true)));
+        host.toolkit.version = unseen();
+        assert_eq!(is_older(&host, "1.8.0", "nvidia-ctk"), Ok(Some(false)));
+        assert!(is_older(&host, "1.8.0", "absent").is_err());
+        host.toolkit.version = Observed::Known(None);
+        assert_eq!(is_older(&host, "1.8.0", "nvidia-ctk"), Ok(None));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! WSL: Windows' driver, and a toolkit that knows its files.
 
+use super::ways;
 use crate::checks::not_applicable;
 use crate::checks::request::asked::has_legacy_hook;
-use crate::knowledge::toolkit::{WSL_DXGDMAL, older};
+use crate::knowledge::toolkit::{CDI_HOOK, WSL_DXGDMAL, older};
 use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::Platform;
@@ -39,8 +40,10 @@ fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     // the hook itself does not look into package databases; the command line program does
-    let release = if on_machine { host.toolkit.version.known()?.as_ref() } else { host.toolkit_release() };
-    let Some(release) = release else { return not_applicable() };
+    if on_machine && ways::is_older(host, WSL_DXGDMAL, CDI_HOOK)? != Some(true) {
+        return Ok(Outcome::Pass);
+    }
+    let Some(release) = host.toolkit_release() else { return not_applicable() };
     if !older(release, WSL_DXGDMAL) {
         return Ok(Outcome::Pass);
     }
@@ -111,6 +114,8 @@ mod tests {
         }
         let mut world = wsl(World::machine(0), "1.14.3");
         world.host.toolkit.version = unseen();
+        world.silent(ID);
+        world.host.toolkit.programs = unseen();
         world.unknown(ID);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The hook reads them only for a container that was given its GPU by CDI and lacks a node.
 
-use super::ways::{directory, gives_gpus};
+use super::ways::{directory, gives_gpus, is_installed, is_searched};
 use crate::model::container::Given;
 use crate::model::host::{CdiSpec, Majors, NodeKind};
 use crate::model::{Container, Host, Unknown};
@@ -12,8 +12,9 @@ pub(super) mod lacks_uvm;
 pub(super) mod missing;
 pub(super) mod stale;
 
-/// The specifications of NVIDIA's GPUs that engines use: not those of which every device stands in a
-/// later directory too, which takes its place. (Later in the list stands later in priority.)
+/// The specifications of NVIDIA's GPUs that engines use: those in directories that they search, and not
+/// those of which every device stands in a later directory too, which takes its place. (Later in the list
+/// stands later in priority.)
 fn used(host: &Host) -> Result<Vec<&CdiSpec>, Unknown> {
     let specs = host.cdi.known()?;
     let replaced = |place: usize, spec: &CdiSpec| {
@@ -26,7 +27,10 @@ fn used(host: &Host) -> Result<Vec<&CdiSpec>, Unknown> {
             })
         })
     };
-    let used = specs.iter().enumerate().filter(|(place, spec)| gives_gpus(spec) && !replaced(*place, spec));
+    let engines: Vec<_> = host.engines.iter().filter(|e| is_installed(e)).collect();
+    let searched = |spec: &CdiSpec| engines.is_empty() || engines.iter().any(|engine| is_searched(engine, spec));
+    let used =
+        specs.iter().enumerate().filter(|(place, spec)| gives_gpus(spec) && searched(spec) && !replaced(*place, spec));
     Ok(used.map(|(_, spec)| spec).collect())
 }
 
@@ -88,6 +92,17 @@ mod tests {
         let Observed::Known(specs) = &mut host.cdi else { panic!() };
         specs[1].devices.remove(0);
         assert_eq!(paths(&host).len(), 2);
+    }
+
+    #[test]
+    fn a_directory_that_no_engine_searches_holds_none_that_is_used() {
+        let mut host = World::host(1);
+        host.cdi = Observed::Known(vec![spec("/srv/cdi/nvidia.yaml")]);
+        assert!(used(&host).unwrap().is_empty());
+        host.engines[0].cdi_spec_dirs = Some(vec!["/srv/cdi".into()]);
+        assert_eq!(used(&host).unwrap().len(), 1);
+        host.engines.clear();
+        assert_eq!(used(&host).unwrap().len(), 1);
     }
 
     #[test]
