@@ -3,10 +3,10 @@
 use super::asked::{has_legacy_hook, is_privileged, reads_variables, visible};
 use crate::checks::not_applicable;
 use crate::knowledge::visible_devices::{Request, parse};
+use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::Given;
 use crate::model::host::ToolkitConfig;
-use crate::model::{Facts, Unknown};
 
 const MOUNTS_NOT_ACCEPTED: &str =
     "the device plugin hands over {device} as a volume mount, and {config} does not accept such lists";
@@ -110,7 +110,7 @@ fn variable_refused(facts: &Facts<'_>) -> Judgement {
     let Some(config) = config.filter(|c| c.accept_envvar_unprivileged == Some(false)) else {
         return Ok(Outcome::Pass);
     };
-    if by_accepted_mount(facts, config)? || is_privileged(container)? {
+    if by_accepted_mount(facts, config) || is_privileged(container)? {
         return Ok(Outcome::Pass);
     }
     let Some(value) = visible(container)? else { return not_applicable() };
@@ -124,8 +124,10 @@ fn variable_refused(facts: &Facts<'_>) -> Judgement {
         .found()
 }
 
-fn by_accepted_mount(facts: &Facts<'_>, config: &ToolkitConfig) -> Result<bool, Unknown> {
-    Ok(config.accept_volume_mounts == Some(true) && !facts.container.volume_mount_devices.known()?.is_empty())
+/// Mounts that nobody saw count as none: the device plugin puts its placeholder into the variable.
+fn by_accepted_mount(facts: &Facts<'_>, config: &ToolkitConfig) -> bool {
+    let mounts = facts.container.volume_mount_devices.seen();
+    config.accept_volume_mounts == Some(true) && mounts.is_some_and(|m| !m.is_empty())
 }
 
 fn path_of(config: Option<&ToolkitConfig>) -> &str {
