@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::testing::{plain, with_cdi, with_hook, with_mount};
@@ -68,15 +71,15 @@ impl World {
     }
 
     /// A hook call on a host whose process 77 sees this machine's own root.
-    fn hook(&self, stage: Stage, bundle: &Path) -> Reading {
+    fn hook(&self, at: Stage, bundle: &Path) -> Reading {
         let state = json!({"id": "c1", "pid": 77, "bundle": bundle, "status": "creating", "annotations": {"a": "b"}});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         fs::create_dir_all(self.path("host/proc/77")).unwrap();
         let _ = symlink("/", self.path("host/proc/77/root"));
         // all of this machine's files, under a name below which process 77 lies
-        let everything = std::os::fd::OwnedFd::from(fs::File::open("/").unwrap());
+        let everything = nix::fcntl::open("/", OFlag::O_PATH | OFlag::O_DIRECTORY, Mode::empty()).unwrap();
         let root = Tree::of(everything, Kind::Host, self.path("host"));
-        read_hook(&state, stage, None, &self.host, &root)
+        read_hook(&state, at, None, &self.host, &root)
     }
 }
 
@@ -195,7 +198,7 @@ fn a_hook_whose_bundle_is_hidden() {
     let by_copy = read("/");
     assert_eq!(by_copy.container.gpu_given, Observed::Known(Given::Cdi));
     assert_eq!(by_copy.root_path, Some(world.path("bundle/rootfs")));
-    assert!(by_copy.rootfs.is_some());
+    assert!(by_copy.rootfs.is_some() && by_copy.bundle.is_none());
     world.write("host/elsewhere/config.json", with_hook(plain(ALL), "prestart", HOOK, &[]).to_string());
     for line in ["crun\0create\0--bundle\0/elsewhere\0c1\0", "crun\0create\0-b=/elsewhere\0c1\0"] {
         world.write("host/proc/50/cmdline", line);
@@ -212,11 +215,11 @@ fn a_hook_whose_bundle_is_hidden() {
 fn a_hook_that_cannot_enter_foretells_unless_a_hook_was_there_before() {
     let world = World::new();
     world.spec(with_cdi(plain(ALL)));
-    let without_pid = |stage| {
+    let without_pid = |at| {
         let state = json!({"id": "c1", "bundle": world.path("bundle")});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         let root = Tree::open(Path::new("/"), Kind::Host).unwrap();
-        read_hook(&state, stage, None, &world.host, &root)
+        read_hook(&state, at, None, &world.host, &root)
     };
     let reading = without_pid(Stage::CreateRuntime);
     assert!(reading.rootfs.is_none());
@@ -299,4 +302,20 @@ fn a_spec_alone_says_what_it_can() {
     assert_eq!(container.wants_gpu.strength, Strength::Demand);
     assert_eq!(container.volume_mount_devices, Observed::Known(vec!["GPU-1".into()]));
     assert!(container.devices.known().is_err() && container.libcuda.known().is_err());
+}
+
+proptest! {
+    #[test]
+    fn a_spec_with_errors_is_a_container_all_the_same(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let spec = with_hook(with_mount(with_cdi(plain(ALL)), "/dev/nvidia1", "/dev/nvidia0"), "createRuntime", HOOK, &["x"]);
+        let mut bytes = spec.to_string().into_bytes();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let spec = Spec::parse(bytes, "config.json");
+        from_spec(&spec, Call::default(), Some(&Host::default()));
+    }
 }

@@ -18,15 +18,17 @@ const CRUN_ROOT: &str = "/run/crun";
 
 /// Reads the container of a state. `files`: the machine's, from `/` as this process sees it; `own_program`:
 /// the path of the hook as it is registered. Nothing makes this fail: what could not be read is unknown.
-pub fn read_hook(state: &State, stage: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Reading {
+pub fn read_hook(state: &State, at: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Reading {
     let (bundle, spec) = spec(state, files);
-    let root_path = spec
-        .root_path()
-        .map(|root| bundle.as_deref().unwrap_or(Path::new("/")).join(root))
-        .or_else(|| state.root.as_ref().map(PathBuf::from));
-    let rootfs = rootfs(state, stage, root_path.as_deref(), files);
+    // crun's `root` is as the spec has it: absolute, or relative to the bundle
+    let written = spec.root_path().or(state.root.as_deref()).map(Path::new);
+    let root_path = written.and_then(|root| match &bundle {
+        Some(bundle) => Some(bundle.join(root)),
+        None => root.is_absolute().then(|| root.to_owned()),
+    });
+    let rootfs = rootfs(state, at, root_path.as_deref(), files);
     let label = bundle.as_deref().unwrap_or(&state.bundle).to_string_lossy().into_owned();
-    let call = Call { id: &state.id, bundle: &label, moment: Moment::Hook(stage), own_program };
+    let call = Call { id: &state.id, bundle: &label, moment: Moment::Hook(at), own_program };
     let mut draft = Draft::new(&spec, call, Some(host));
     match &rootfs {
         Some(rootfs) => {
@@ -52,24 +54,24 @@ pub fn read_hook(state: &State, stage: Stage, own_program: Option<&str>, host: &
 /// The bundle and its spec; annotations from the state where the spec has none to show.
 fn spec(state: &State, files: &Tree) -> (Option<PathBuf>, Spec) {
     let candidates = bundles(state, files);
-    let mut reason = "the runtime names no bundle".to_owned();
-    for bundle in candidates {
-        let path = bundle.join("config.json");
+    let mut reason = None;
+    for (directory, is_bundle) in candidates {
+        let path = directory.join("config.json");
         let name = path.to_string_lossy();
         match files.read(&name, MOST_BYTES) {
             Ok(Some(bytes)) => {
                 let mut spec = Spec::parse(bytes, &name);
                 complete(&mut spec, state);
-                return (Some(bundle), spec);
+                return (is_bundle.then_some(directory), spec);
             }
-            Ok(None) => reason = "there is no such file".to_owned(),
-            Err(unseen) => reason = unseen.reason,
+            Ok(None) => {}
+            Err(unseen) => reason = Some(unseen.reason),
         }
     }
     let bundle = state.bundle_is_known().then(|| state.bundle.clone());
     let source =
         bundle.as_ref().map_or_else(|| "config.json".to_owned(), |b| b.join("config.json").display().to_string());
-    let mut spec = Spec::unread(&source, &reason);
+    let mut spec = Spec::unread(&source, reason.as_deref().unwrap_or("the runtime names no bundle that has this file"));
     complete(&mut spec, state);
     (bundle, spec)
 }
@@ -88,19 +90,20 @@ fn complete(spec: &mut Spec, state: &State) {
     }
 }
 
-/// Where the bundle may be. crun's state says `/` for some containers with a user namespace (until
+/// Where the spec may be, and whether that is the bundle. crun's state says `/` for some containers with a user namespace (until
 /// 1.27); its own arguments know better, and it keeps a copy of the file below its root directory.
-fn bundles(state: &State, files: &Tree) -> Vec<PathBuf> {
+fn bundles(state: &State, files: &Tree) -> Vec<(PathBuf, bool)> {
     if state.bundle_is_known() {
-        return vec![state.bundle.clone()];
+        return vec![(state.bundle.clone(), true)];
     }
     let arguments = parent_arguments(files).unwrap_or_default();
-    let option = |names: &[&str]| option(&arguments, names);
-    let mut found: Vec<PathBuf> = option(&["--bundle", "-b"]).map(PathBuf::from).into_iter().collect();
+    let option = |names: &[&str]| option(&arguments, names).map(Path::new);
+    let mut found: Vec<(PathBuf, bool)> = Vec::new();
+    found.extend(option(&["--bundle", "-b"]).map(|bundle| (bundle.to_owned(), true)));
     if is_one_name(&state.id) {
-        found.push(Path::new(option(&["--root"]).unwrap_or(CRUN_ROOT)).join(&state.id));
+        found.push((option(&["--root"]).unwrap_or(Path::new(CRUN_ROOT)).join(&state.id), false));
     }
-    found.retain(|path| path.is_absolute());
+    found.retain(|(path, _)| path.is_absolute());
     found
 }
 
@@ -131,8 +134,8 @@ fn is_one_name(id: &str) -> bool {
 /// own root is still the host's: never the path by itself, which here shows what was there before the
 /// mounts. At createContainer we are in that namespace, and the state's pid is of no use; if the path
 /// cannot be entered (user namespaces), runc's working directory is it.
-fn rootfs(state: &State, stage: Stage, path: Option<&Path>, files: &Tree) -> Option<Tree> {
-    if stage == Stage::CreateContainer {
+fn rootfs(state: &State, at: Stage, path: Option<&Path>, files: &Tree) -> Option<Tree> {
+    if at == Stage::CreateContainer {
         let by_path = path.filter(|p| p.is_absolute()).and_then(|path| Tree::open(path, Kind::Container).ok());
         return by_path.or_else(|| working_directory(files));
     }

@@ -1,4 +1,8 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
+//!
+//! Three ways lead here: [`read_bundle`] foretells a container that nobody has started, [`read_hook`]
+//! looks at one that is starting, [`read_pid`] at one that runs. [`from_spec`] is what they share, and
+//! reads no file: the runtime asks it whether a container has to do with GPUs at all.
 
 mod assemble;
 #[cfg(test)]
@@ -30,4 +34,3 @@ pub use hook::read_hook;
 pub use running::read_pid;
 pub use spec::Spec;
 pub use state::State;
-#[cfg(test)]
