@@ -286,6 +286,22 @@ impl World {
         }
     }
 
+    /// The failure that a check must find, in words that fit the hook's line: with the first remedy at
+    /// most 300 of its 400 bytes, so that the check's name and the way to override have their place.
+    pub(crate) fn short(&self, id: &str) -> Failure {
+        use crate::model::wording::fill;
+        let failure = self.failure(id);
+        let (_, check) = checks::find(id).unwrap_or_else(|| panic!("no check {id}"));
+        let step = check.remedy.iter().find(|s| failure.only.is_empty() || failure.only.contains(&s.action));
+        let line = format!(
+            "{} {}",
+            fill(failure.message, &failure.args),
+            step.map_or(String::new(), |s| fill(s.text, &failure.args))
+        );
+        assert!(line.len() <= 300, "{id}: {} bytes: {line}", line.len());
+        failure
+    }
+
     /// The check must not find anything, and must know it.
     pub(crate) fn silent(&self, id: &str) {
         match self.judge(id) {
@@ -316,4 +332,11 @@ pub(crate) fn words(check: &crate::model::Check, failure: &Failure) -> String {
 /// A fact that nobody saw.
 pub(crate) fn unseen<T>() -> Observed<T> {
     Observed::unknown("test.fact", "test", "not seen")
+}
+
+impl World {
+    /// The facts, for helpers of checks that are tried by themselves.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        Facts { host: &self.host, image: &self.image, container: &self.container, place: self.place }
+    }
 }

@@ -1,6 +1,23 @@
-//! The family `nodes`.
+//! The family `nodes`: are they there, right and usable?
 
 use crate::model::Check;
 
+mod access;
+pub(crate) mod expect;
+pub(crate) mod given;
+mod gpu_missing;
+mod missing;
+mod numbers;
+pub(crate) mod role;
+mod special;
+pub(crate) mod ways;
+
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[];
+pub const CHECKS: &[&[Check]] = &[
+    missing::CONTROL_CHECKS,
+    gpu_missing::CHECKS,
+    missing::UVM_CHECKS,
+    special::CHECKS,
+    numbers::CHECKS,
+    access::CHECKS,
+];

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::testing::{plain, with_cdi, with_hook, with_mount};
-use super::{Call, Reading, Spec, State, from_spec, read_bundle, read_hook, read_pid};
+use super::{Call, Called, Reading, Spec, State, from_spec, read_bundle, read_pid};
 use crate::collect::tree::{Kind, Tree};
 use crate::model::container::{Given, LegacyState, Moment, Stage, Strength};
 use crate::model::host::{DriverLibrary, Node};
-use crate::model::{Host, Observed};
+use crate::model::{Container, Host, Observed};
 
 const ALL: &[&str] = &["NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_REQUIRE_CUDA=cuda>=12.8", "PATH=/bin"];
 const HOOK: &str = "/usr/bin/nvidia-container-runtime-hook";
@@ -71,7 +71,7 @@ impl World {
     }
 
     /// A hook call on a host whose process 77 sees this machine's own root.
-    fn hook(&self, at: Stage, bundle: &Path) -> Reading {
+    fn hook(&self, stage: Stage, bundle: &Path) -> Seen {
         let state = json!({"id": "c1", "pid": 77, "bundle": bundle, "status": "creating", "annotations": {"a": "b"}});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         fs::create_dir_all(self.path("host/proc/77")).unwrap();
@@ -79,12 +79,36 @@ impl World {
         // all of this machine's files, under a name below which process 77 lies
         let everything = nix::fcntl::open("/", OFlag::O_PATH | OFlag::O_DIRECTORY, Mode::empty()).unwrap();
         let root = Tree::of(everything, Kind::Host, self.path("host"));
-        read_hook(&state, at, None, &self.host, &root)
+        read_hook(&state, stage, None, &self.host, &root)
     }
 }
 
-fn paths(reading: &Reading) -> Vec<&str> {
-    reading.container.devices.known().unwrap().iter().map(|node| node.path.as_str()).collect()
+/// What a hook sees of its container.
+struct Seen {
+    container: Container,
+    entered: bool,
+    root_path: Option<PathBuf>,
+    bundle: Option<PathBuf>,
+    idle: bool,
+}
+
+fn read_hook(state: &State, stage: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
+    let called = Called::read(state.clone(), stage, files);
+    let mut inside = called.inside(own_program, host, files);
+    inside.devices();
+    inside.privileged_entrypoint();
+    inside.libcuda();
+    Seen {
+        container: inside.container().clone(),
+        entered: inside.rootfs().is_some(),
+        root_path: called.root_path().map(Path::to_owned),
+        bundle: called.bundle().map(Path::to_owned),
+        idle: called.is_idle(),
+    }
+}
+
+fn paths(container: &Container) -> Vec<&str> {
+    container.devices.known().unwrap().iter().map(|node| node.path.as_str()).collect()
 }
 
 #[test]
@@ -98,7 +122,7 @@ fn a_bundle_that_was_given_a_gpu_by_cdi() {
     assert!(container.cdi_marked);
     assert_eq!(container.visible_devices, Observed::Known(Some("all".into())));
     assert_eq!(container.variable("NVIDIA_VISIBLE_DEVICES").unwrap(), Some("all"));
-    assert_eq!(paths(&reading).len(), 4);
+    assert_eq!(paths(&reading.container).len(), 4);
     assert_eq!(container.libcuda.known().unwrap().len(), 1);
     assert_eq!(container.shm_size, Observed::Known(Some(64 << 20)));
     assert_eq!(reading.root_path, Some(world.path("bundle/rootfs")));
@@ -113,12 +137,12 @@ fn a_bundle_whose_legacy_hook_is_still_to_run() {
     world.spec(with_hook(plain(ALL), "prestart", HOOK, &["nvidia-container-runtime-hook", "prestart"]));
     let reading = world.bundle();
     assert!(reading.container.legacy_still_to_run());
-    assert_eq!(paths(&reading), ["/dev/nvidia0", "/dev/nvidiactl"]);
+    assert_eq!(paths(&reading.container), ["/dev/nvidia0", "/dev/nvidiactl"]);
     assert_eq!(reading.container.libcuda, Observed::Known(vec!["/usr/lib64/libcuda.so.550.1".into()]));
     world.spec(with_hook(plain(&[]), "prestart", HOOK, &[]));
     let reading = world.bundle();
     assert_eq!(reading.container.legacy_hook, None, "it has nothing to do here");
-    assert!(paths(&reading).is_empty());
+    assert!(paths(&reading.container).is_empty());
 }
 
 #[test]
@@ -156,7 +180,7 @@ fn a_hook_sees_what_is_there() {
     let container = &reading.container;
     assert_eq!(container.moment, Moment::Hook(Stage::CreateRuntime));
     assert_eq!(container.legacy_hook.as_ref().unwrap().state, LegacyState::HasRun);
-    assert_eq!(paths(&reading), ["/dev/nvidia0"]);
+    assert_eq!(paths(&reading.container), ["/dev/nvidia0"]);
     assert!(container.devices.known().unwrap()[0].looked_at);
     assert_eq!(container.libcuda, Observed::Known(vec!["/usr/lib64/libcuda.so.1".into()]));
     assert_eq!(container.annotations.known().unwrap()["a"], "b");
@@ -169,12 +193,12 @@ fn a_hook_before_the_legacy_hook_adds_what_that_will_make() {
     world.spec(with_hook(plain(ALL), "createRuntime", HOOK, &[]));
     let reading = world.hook(Stage::CreateRuntime, &world.path("bundle"));
     assert!(reading.container.legacy_still_to_run(), "our own place is not in the list");
-    assert_eq!(paths(&reading), ["/dev/nvidia0", "/dev/nvidiactl"]);
+    assert_eq!(paths(&reading.container), ["/dev/nvidia0", "/dev/nvidiactl"]);
     assert!(reading.container.devices.known().unwrap().iter().all(|node| !node.looked_at));
     world.write("bundle/rootfs/dev/nvidia0", "");
     let reading = world.hook(Stage::CreateRuntime, &world.path("bundle"));
     assert!(!reading.container.legacy_still_to_run(), "a node that the spec does not give is there");
-    assert_eq!(paths(&reading), ["/dev/nvidia0"]);
+    assert_eq!(paths(&reading.container), ["/dev/nvidia0"]);
     let ours =
         with_hook(with_hook(plain(ALL), "createRuntime", "/x/gpu-preflight-hook", &[]), "createRuntime", HOOK, &[]);
     world.spec(ours);
@@ -198,7 +222,7 @@ fn a_hook_whose_bundle_is_hidden() {
     let by_copy = read("/");
     assert_eq!(by_copy.container.gpu_given, Observed::Known(Given::Cdi));
     assert_eq!(by_copy.root_path, Some(world.path("bundle/rootfs")));
-    assert!(by_copy.rootfs.is_some() && by_copy.bundle.is_none());
+    assert!(by_copy.entered && by_copy.bundle.is_none());
     world.write("host/elsewhere/config.json", with_hook(plain(ALL), "prestart", HOOK, &[]).to_string());
     for line in ["crun\0create\0--bundle\0/elsewhere\0c1\0", "crun\0create\0-b=/elsewhere\0c1\0"] {
         world.write("host/proc/50/cmdline", line);
@@ -215,27 +239,27 @@ fn a_hook_whose_bundle_is_hidden() {
 fn a_hook_that_cannot_enter_foretells_unless_a_hook_was_there_before() {
     let world = World::new();
     world.spec(with_cdi(plain(ALL)));
-    let without_pid = |at| {
+    let without_pid = |stage| {
         let state = json!({"id": "c1", "bundle": world.path("bundle")});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         let root = Tree::open(Path::new("/"), Kind::Host).unwrap();
-        read_hook(&state, at, None, &world.host, &root)
+        read_hook(&state, stage, None, &world.host, &root)
     };
     let reading = without_pid(Stage::CreateRuntime);
-    assert!(reading.rootfs.is_none());
-    assert_eq!(paths(&reading).len(), 4);
+    assert!(!reading.entered);
+    assert_eq!(paths(&reading.container).len(), 4);
     world.spec(with_hook(plain(ALL), "prestart", HOOK, &[]));
     assert!(without_pid(Stage::CreateRuntime).container.devices.known().is_err());
-    assert!(without_pid(Stage::CreateContainer).rootfs.is_some(), "there the path itself is the container's");
+    assert!(without_pid(Stage::CreateContainer).entered, "there the path itself is the container's");
 }
 
 #[test]
 fn a_container_that_nobody_asks_anything_of_is_not_searched() {
     let world = World::new();
     world.spec(plain(&["PATH=/bin"]));
-    let container = world.hook(Stage::CreateRuntime, &world.path("bundle")).container;
-    assert_eq!((container.wants_gpu.wanted, container.gpu_given.seen()), (false, Some(&Given::None)));
-    assert!(container.libcuda.known().unwrap_err().reason.contains("nobody looked"));
+    let seen = world.hook(Stage::CreateRuntime, &world.path("bundle"));
+    assert_eq!((seen.container.wants_gpu.wanted, seen.container.gpu_given.seen()), (false, Some(&Given::None)));
+    assert!(seen.idle);
 }
 
 #[test]
@@ -260,7 +284,7 @@ fn a_process_tells_by_itself_how_it_was_given_a_gpu() {
     assert_eq!((container.id.as_str(), container.wants_gpu.strength), (ID, Strength::Environment));
     assert_eq!((container.user.known().unwrap().uid, container.user.known().unwrap().gid), (1000, 44));
     assert!(container.uid_mappings.known().unwrap().is_empty());
-    assert_eq!(paths(&by_cdi), ["/dev/nvidia0"]);
+    assert_eq!(paths(&by_cdi.container), ["/dev/nvidia0"]);
     assert_eq!(
         container.libcuda,
         Observed::Known(vec!["/usr/lib64/libcuda.so.1".into(), "/usr/lib64/libcuda.so.550.1".into()])

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::assemble::{Call, Draft};
-use super::bundle::Reading;
 use super::spec::{MOST_BYTES, Spec};
 use super::state::State;
 use crate::collect::tree::{Kind, Tree};
-use crate::model::container::{LegacyState, Moment, Stage};
+use crate::model::container::{Container, ContainerNode, LegacyState, Moment, Stage};
 use crate::model::host::NodeKind;
 use crate::model::{Host, Observed};
 
@@ -16,39 +15,160 @@ const MOST_STATUS: usize = 64 << 10;
 /// Where crun keeps its own copy of `config.json` unless `--root` says otherwise.
 const CRUN_ROOT: &str = "/run/crun";
 
-/// Reads the container of a state. `files`: the machine's, from `/` as this process sees it; `own_program`:
-/// the path of the hook as it is registered. Nothing makes this fail: what could not be read is unknown.
-pub fn read_hook(state: &State, at: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Reading {
-    let (bundle, spec) = spec(state, files);
-    // crun's `root` is as the spec has it: absolute, or relative to the bundle
-    let written = spec.root_path().or(state.root.as_deref()).map(Path::new);
-    let root_path = written.and_then(|root| match &bundle {
-        Some(bundle) => Some(bundle.join(root)),
-        None => root.is_absolute().then(|| root.to_owned()),
-    });
-    let rootfs = rootfs(state, at, root_path.as_deref(), files);
-    let label = bundle.as_deref().unwrap_or(&state.bundle).to_string_lossy().into_owned();
-    let call = Call { id: &state.id, bundle: &label, moment: Moment::Hook(at), own_program };
-    let mut draft = Draft::new(&spec, call, Some(host));
-    match &rootfs {
-        Some(rootfs) => {
-            draft.look_at_nodes(host, rootfs);
-            draft.look_at_entrypoint(rootfs);
-        }
-        // what a hook has made is not in the spec
-        None if draft.container.legacy_hook.as_ref().is_some_and(|hook| hook.state == LegacyState::HasRun) => {
-            let reason = "the container's root file system could not be entered";
-            draft.container.devices = Observed::unknown("container.devices", "/proc", reason);
-        }
-        None => draft.foretell_nodes(host, None),
+/// A container whose runtime has called us, by its state and its spec. Nothing inside was looked at yet.
+#[derive(Debug)]
+pub struct Called {
+    state: State,
+    stage: Stage,
+    spec: Spec,
+    bundle: Option<PathBuf>,
+    root_path: Option<PathBuf>,
+}
+
+impl Called {
+    /// Reads the spec of a state. `files`: the machine's, from `/` as this process sees it. Nothing makes
+    /// this fail: what could not be read is unknown.
+    pub fn read(state: State, stage: Stage, files: &Tree) -> Self {
+        let (bundle, spec) = spec(&state, files);
+        // crun's `root` is as the spec has it: absolute, or relative to the bundle
+        let written = spec.root_path().or(state.root.as_deref()).map(Path::new);
+        let root_path = written.and_then(|root| match &bundle {
+            Some(bundle) => Some(bundle.join(root)),
+            None => root.is_absolute().then(|| root.to_owned()),
+        });
+        Self { state, stage, spec, bundle, root_path }
     }
-    if draft.is_idle() {
-        let reason = "nobody looked: no GPU is wanted or given";
-        draft.container.libcuda = Observed::unknown("container.libcuda", "the container", reason);
-    } else {
-        draft.look_for_libcuda(host, files, rootfs.as_ref(), rootfs.is_some());
+
+    /// By its spec it neither wants a GPU nor was given one.
+    pub fn is_idle(&self) -> bool {
+        Draft::new(&self.spec, self.call(None), None).is_idle()
     }
-    Reading { container: draft.container, rootfs, root_path, bundle }
+
+    /// What the spec says; nodes and libcuda are unknown here.
+    pub fn container(&self, own_program: Option<&str>, host: Option<&Host>) -> Container {
+        Draft::new(&self.spec, self.call(own_program), host).container
+    }
+
+    /// Enters the container to look around in it.
+    pub fn inside<'a>(&'a self, own_program: Option<&'a str>, host: &'a Host, files: &'a Tree) -> Inside<'a> {
+        let (rootfs, is_working_directory) = self.rootfs(files);
+        Inside {
+            draft: Draft::new(&self.spec, self.call(own_program), Some(host)),
+            host,
+            files,
+            rootfs,
+            is_working_directory,
+        }
+    }
+
+    /// The stage of the call.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// The container's first process, as the machine counts it; of no use at createContainer.
+    pub fn pid(&self) -> Option<i32> {
+        self.state.pid
+    }
+
+    /// Its bundle, if it was found.
+    pub fn bundle(&self) -> Option<&Path> {
+        self.bundle.as_deref()
+    }
+
+    /// Where its root file system lies, in its own mount namespace.
+    pub fn root_path(&self) -> Option<&Path> {
+        self.root_path.as_deref().filter(|path| path.is_absolute())
+    }
+
+    /// crun called: its state has a key that the others' have not.
+    pub fn is_crun(&self) -> bool {
+        self.state.root.is_some()
+    }
+
+    fn call<'a>(&'a self, own_program: Option<&'a str>) -> Call<'a> {
+        let bundle = self.bundle.as_deref().unwrap_or(&self.state.bundle).to_str().unwrap_or_default();
+        Call { id: &self.state.id, bundle, moment: Moment::Hook(self.stage), own_program }
+    }
+
+    /// The container's root file system, with its mounts; whether it is the working directory.
+    ///
+    /// At prestart and createRuntime it lies in the mount namespace of the container's first process,
+    /// whose own root is still the host's: never the path by itself, which here shows what was there
+    /// before the mounts. At createContainer we are in that namespace, and the state's pid is of no use;
+    /// if the path cannot be entered (user namespaces), runc's working directory is it.
+    fn rootfs(&self, files: &Tree) -> (Option<Tree>, bool) {
+        if self.stage == Stage::CreateContainer {
+            return match self.root_path().and_then(|path| Tree::open(path, Kind::Container).ok()) {
+                Some(by_path) => (Some(by_path), false),
+                None => (working_directory(files), true),
+            };
+        }
+        let by_process = || {
+            let namespace = files.label().join(format!("proc/{}/root", self.state.pid?));
+            // Links on the way are the namespace's, so they are followed within it.
+            Tree::open(&namespace, Kind::Host).ok()?.below(self.root_path()?.to_str()?, Kind::Container).ok()?
+        };
+        (by_process(), false)
+    }
+}
+
+/// The inside of a container whose runtime has called us.
+pub struct Inside<'a> {
+    draft: Draft<'a>,
+    host: &'a Host,
+    files: &'a Tree,
+    rootfs: Option<Tree>,
+    is_working_directory: bool,
+}
+
+impl Inside<'_> {
+    /// Its nodes as they are, and as a legacy hook that is still to run will leave them; and whether they
+    /// tell that the legacy hook has run, where its place in the list did not.
+    pub fn devices(&mut self) -> (Observed<Vec<ContainerNode>>, bool) {
+        let state = |draft: &Draft<'_>| draft.container.legacy_hook.as_ref().map(|hook| hook.state);
+        let before = state(&self.draft);
+        match &self.rootfs {
+            Some(rootfs) => self.draft.look_at_nodes(self.host, rootfs),
+            // What a hook has made is not in the spec.
+            None if before == Some(LegacyState::HasRun) => {
+                let reason = "the container's root file system could not be entered";
+                self.draft.container.devices = Observed::unknown("container.devices", "/proc", reason);
+            }
+            None => self.draft.foretell_nodes(self.host, None),
+        }
+        let has_run = before == Some(LegacyState::StillToRun) && state(&self.draft) == Some(LegacyState::HasRun);
+        (self.draft.container.devices.clone(), has_run)
+    }
+
+    /// Whether its program may raise its privileges; `None`: nobody can tell, or it is root's anyway.
+    pub fn privileged_entrypoint(&mut self) -> Option<bool> {
+        if let Some(rootfs) = &self.rootfs {
+            self.draft.look_at_entrypoint(rootfs);
+        }
+        self.draft.container.privileged_entrypoint
+    }
+
+    /// Where the loader would find libcuda.
+    pub fn libcuda(&mut self) -> Observed<Vec<String>> {
+        self.draft.look_for_libcuda(self.host, self.files, self.rootfs.as_ref(), self.rootfs.is_some());
+        self.draft.container.libcuda.clone()
+    }
+
+    /// Its root file system, if it could be entered.
+    pub fn rootfs(&self) -> Option<&Tree> {
+        self.rootfs.as_ref()
+    }
+
+    /// What the spec says of it.
+    pub fn container(&self) -> &Container {
+        &self.draft.container
+    }
+
+    /// The root file system is the working directory, and its path cannot be entered.
+    pub fn is_working_directory(&self) -> bool {
+        self.is_working_directory
+    }
 }
 
 /// The bundle and its spec; annotations from the state where the spec has none to show.
@@ -126,23 +246,6 @@ fn option<'a>(arguments: &'a [String], names: &[&str]) -> Option<&'a str> {
 
 fn is_one_name(id: &str) -> bool {
     !id.is_empty() && !id.contains('/') && id != "." && id != ".."
-}
-
-/// The container's root file system, with its mounts.
-///
-/// At prestart and createRuntime it lies in the mount namespace of the container's first process, whose
-/// own root is still the host's: never the path by itself, which here shows what was there before the
-/// mounts. At createContainer we are in that namespace, and the state's pid is of no use; if the path
-/// cannot be entered (user namespaces), runc's working directory is it.
-fn rootfs(state: &State, at: Stage, path: Option<&Path>, files: &Tree) -> Option<Tree> {
-    if at == Stage::CreateContainer {
-        let by_path = path.filter(|p| p.is_absolute()).and_then(|path| Tree::open(path, Kind::Container).ok());
-        return by_path.or_else(|| working_directory(files));
-    }
-    let namespace = files.label().join(format!("proc/{}/root", state.pid?));
-    let path = path?.to_str()?;
-    // links on the way are the namespace's, so they are followed within it
-    Tree::open(&namespace, Kind::Host).ok()?.below(path, Kind::Container).ok()?
 }
 
 /// The working directory, if it can be a container's root: not the machine's own (youki), not a bundle

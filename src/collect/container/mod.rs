@@ -1,8 +1,8 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
 //!
-//! Three ways lead here: [`read_bundle`] foretells a container that nobody has started, [`read_hook`]
-//! looks at one that is starting, [`read_pid`] at one that runs. [`from_spec`] is what they share, and
-//! reads no file: the runtime asks it whether a container has to do with GPUs at all.
+//! Three ways lead here: [`read_bundle`] foretells a container that nobody has started, [`Called`] looks
+//! at one that is starting, [`read_pid`] at one that runs. [`from_spec`] is what they share, and reads no
+//! file.
 
 mod assemble;
 #[cfg(test)]
@@ -15,6 +15,7 @@ mod given;
 mod hook;
 mod intent;
 mod libcuda;
+mod locate;
 mod names;
 pub mod nodes;
 mod origin;
@@ -30,7 +31,17 @@ mod testing;
 
 pub use assemble::{Call, from_spec};
 pub use bundle::{Reading, read_bundle};
-pub use hook::read_hook;
+pub use hook::{Called, Inside};
+pub use locate::{Located, by_id};
 pub use running::read_pid;
 pub use spec::Spec;
 pub use state::State;
+
+/// The cheap look at a `config.json`: does its container want a GPU, or was it given one? A file that
+/// cannot be read as a spec is no reason to say yes.
+pub fn wants_or_has_gpu(spec: &[u8]) -> bool {
+    let spec = Spec::parse(spec.to_vec(), "config.json");
+    let container = from_spec(&spec, Call::default(), None);
+    container.wants_gpu.wanted
+        || container.gpu_given.seen().is_some_and(|given| *given != crate::model::container::Given::None)
+}

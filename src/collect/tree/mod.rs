@@ -28,6 +28,9 @@ mod walk;
 use resolve::{Last, Resolver, Rules};
 pub use stat::Stat;
 
+/// What most attributes of the kernel fit into.
+const PAGE: usize = 4096;
+
 /// What kind of tree, and so what may be read in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -62,7 +65,7 @@ impl Tree {
 
     /// A tree below a directory that is open already; `label` stands for it in messages.
     pub fn of(root: OwnedFd, kind: Kind, label: impl Into<PathBuf>) -> Self {
-        Self { root, kind, label: label.into(), resolver: Resolver::of_this_kernel() }
+        Self { root, kind, label: label.into(), resolver: Resolver::Kernel }
     }
 
     /// What it is called in messages.
@@ -81,7 +84,8 @@ impl Tree {
             return Err(too_long());
         }
         let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-        let mut bytes = Vec::with_capacity(size.min(limit));
+        // with room for one more, so that the end shows without growing; pseudo files claim no size
+        let mut bytes = Vec::with_capacity(size.max(PAGE).min(limit).saturating_add(1));
         file.take(most).read_to_end(&mut bytes).map_err(|e| self.refused(path, errno(&e)))?;
         if bytes.len() > limit { Err(too_long()) } else { Ok(Some(bytes)) }
     }

@@ -14,7 +14,7 @@ const ATTEMPTS: u32 = 32;
 /// This kernel has no `openat2` (before 5.6), or a seccomp profile forbids it. Found out once.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// How opening is done: by the kernel, or component by component.
+/// How opening is done: by the kernel if it can, or component by component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resolver {
     Kernel,
@@ -36,10 +36,6 @@ pub(super) enum Last {
 }
 
 impl Resolver {
-    pub(super) fn of_this_kernel() -> Self {
-        if NO_OPENAT2.load(Ordering::Relaxed) { Self::Walk } else { Self::Kernel }
-    }
-
     /// What stands at a path, as an `O_PATH` descriptor.
     pub(super) fn locate(self, root: BorrowedFd<'_>, path: &str, last: Last, rules: Rules) -> nix::Result<OwnedFd> {
         let stay = if last == Last::Stay { OFlag::O_NOFOLLOW } else { OFlag::empty() };
@@ -65,7 +61,7 @@ impl Resolver {
         if path.contains('\0') {
             return Err(Errno::ENOENT);
         }
-        if self == Self::Walk {
+        if self == Self::Walk || NO_OPENAT2.load(Ordering::Relaxed) {
             return walk();
         }
         match by_the_kernel(root, path, flags, rules) {

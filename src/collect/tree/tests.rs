@@ -8,6 +8,7 @@ use std::os::unix::net::UnixListener;
 
 use nix::mount::{MsFlags, mount, umount};
 use nix::unistd::{Uid, mkfifo, setfsuid};
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
@@ -88,6 +89,49 @@ fn loops_end_and_long_paths_are_refused() {
         assert_eq!(tree.link("loop-a").unwrap().as_deref(), Some(Path::new("loop-b")));
         assert!(tree.stat(&"a/".repeat(3000)).is_err() || tree.resolver == Resolver::Walk);
     });
+}
+
+/// What a name in a random tree is.
+#[derive(Debug, Clone)]
+enum Entry {
+    Directory,
+    File,
+    Link(String),
+}
+
+fn entries() -> impl Strategy<Value = Vec<(String, Entry)>> {
+    let path = "/?(\\.\\.?/|[ab]/){0,4}([ab]|\\.\\.?)/?";
+    let entry =
+        prop_oneof![Just(Entry::Directory), Just(Entry::File), path.prop_map(Entry::Link), path.prop_map(Entry::Link)];
+    proptest::collection::vec(("[ab](/[ab]){0,2}", entry), 0..10)
+}
+
+proptest! {
+    /// Whatever links a tree is made of, the walk finds what the kernel finds.
+    #[test]
+    fn the_walk_agrees_with_the_kernel(
+        entries in entries(),
+        paths in proptest::collection::vec("/?([ab.]{1,2}/){0,5}[ab.]{0,2}", 1..12),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir(&root).unwrap();
+        for (path, entry) in &entries {
+            // whatever stands in the way of an entry, or is one already, wins
+            let _ = match entry {
+                Entry::Directory => fs::create_dir(root.join(path)),
+                Entry::File => fs::File::create_new(root.join(path)).map(|_| ()),
+                Entry::Link(target) => symlink(target, root.join(path)),
+            };
+        }
+        let tree = |resolver| Tree { resolver, ..Tree::open(&root, Kind::Image).unwrap() };
+        let (kernel, walk) = (tree(Resolver::Kernel), tree(Resolver::Walk));
+        for path in &paths {
+            prop_assert_eq!(kernel.stat(path), walk.stat(path), "stat {} in {:?}", path, entries);
+            prop_assert_eq!(kernel.link(path), walk.link(path), "link {} in {:?}", path, entries);
+            prop_assert_eq!(kernel.read(path, 9), walk.read(path, 9), "read {} in {:?}", path, entries);
+        }
+    }
 }
 
 #[test]

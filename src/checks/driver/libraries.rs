@@ -1,0 +1,189 @@
+//! Do the driver's libraries fit its kernel module?
+
+use crate::checks::nodes::expect::{Subject, subject};
+use crate::checks::not_applicable;
+use crate::model::container::Given;
+use crate::model::host::DriverLibrary;
+use crate::model::{
+    Action, Check, Container, DriverVersion, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown,
+};
+
+use super::nvidia_loaded;
+
+/// Checks of this file.
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "driver-library-mismatch",
+        title: "the NVIDIA libraries and the loaded kernel module are of different versions",
+        why: "NVML refuses to talk to a kernel module of another version (\"driver/library version mismatch\"), and with it nvidia-smi and the container toolkit.",
+        messages: &[
+            "the loaded nvidia module is {module}, but libnvidia-ml is {library}: the driver was updated without a reboot, or two are installed",
+        ],
+        remedy: &[Step {
+            action: Action::Reboot,
+            text: "Reboot, so that the module of the installed version is loaded.",
+            command: Some("reboot"),
+        }],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Host, Place::Hook],
+        judge: mismatch,
+    },
+    Check {
+        id: "driver-library-missing",
+        title: "the driver's user-space libraries are missing",
+        why: "Containers get libcuda and libnvidia-ml from the machine; where it has none, the toolkit and every CUDA program fail.",
+        messages: &["driver {version} is loaded, but there is no {libraries} below {root} ({source})"],
+        remedy: &[Step {
+            action: Action::ChangePackages,
+            text: "Install the driver's libraries of version {version}, or name the right root with --driver-root.",
+            command: None,
+        }],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Host],
+        judge: missing,
+    },
+];
+
+fn mismatch(facts: &Facts<'_>) -> Judgement {
+    let Some(subject) = subject(facts)? else { return not_applicable() };
+    if subject == Subject::Container && !matches!(facts.container.gpu_given.known()?, Given::LegacyHook | Given::Cdi) {
+        // Its libraries are no business of this machine's.
+        return not_applicable();
+    }
+    let Some(module) = facts.host.driver.version.known()? else { return not_applicable() };
+    let taken: Vec<&DriverLibrary> = facts
+        .host
+        .driver
+        .libraries
+        .known()?
+        .iter()
+        .filter(|library| library.name == "libnvidia-ml" && library.current)
+        .collect();
+    let versions: Vec<&DriverVersion> = taken.iter().filter_map(|library| library.version.as_ref()).collect();
+    let Some(other) = versions.first() else { return not_applicable() };
+    // Several directories may hold one each (32 and 64 bit); only all of them prove what the loader takes.
+    if versions.len() < taken.len() || versions.iter().any(|version| *version == module) {
+        return Ok(Outcome::Pass);
+    }
+    if subject == Subject::Container && brings_its_own(facts.container, module)? {
+        return Ok(Outcome::Pass);
+    }
+    let path = taken.first().map_or("", |library| library.path.as_str());
+    Failure::new(Severity::Error, CHECKS[0].messages[0])
+        .arg("module", module)
+        .arg("library", other)
+        .saw("host.driver.version", module, "/proc/driver/nvidia/version")
+        .saw("host.driver.libraries", other, path)
+        .found()
+}
+
+/// A CDI specification may still mount libraries of the module's version: what the container gets fits.
+fn brings_its_own(container: &Container, module: &DriverVersion) -> Result<bool, Unknown> {
+    if container.legacy_still_to_run() {
+        return Ok(false);
+    }
+    let wanted = format!("libnvidia-ml.so.{module}");
+    Ok(container
+        .mounts
+        .known()?
+        .items
+        .iter()
+        .any(|mount| mount.destination.rsplit('/').next() == Some(wanted.as_str())))
+}
+
+fn missing(facts: &Facts<'_>) -> Judgement {
+    if subject(facts)? != Some(Subject::Machine) || !nvidia_loaded(facts.host)? {
+        return not_applicable();
+    }
+    let driver = &facts.host.driver;
+    let present = driver.libraries.known()?;
+    let lacking: Vec<&str> =
+        ["libcuda", "libnvidia-ml"].into_iter().filter(|name| !present.iter().any(|l| l.name == *name)).collect();
+    if lacking.is_empty() {
+        return Ok(Outcome::Pass);
+    }
+    // A specification names its libraries itself, wherever they lie.
+    let listed = facts.host.cdi.seen().is_some_and(|all| all.iter().any(|s| s.driver.is_some() && s.gone.is_empty()));
+    let version = driver.version.seen().and_then(Option::as_ref).map_or("of unknown version", |v| v.as_str());
+    Failure::new(if listed { Severity::Warning } else { Severity::Error }, CHECKS[1].messages[0])
+        .arg("version", version)
+        .arg("libraries", lacking.join(" and no "))
+        .arg("root", &driver.root.path)
+        .arg("source", &driver.root.source)
+        .saw("host.driver.libraries", format!("no {}", lacking.join(", ")), &driver.root.path)
+        .found()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::testing::{World, unseen};
+    use crate::model::container::{LegacyState, Mount};
+    use crate::model::host::CdiSpec;
+    use crate::model::{Observed, Parts};
+
+    fn with_module(mut world: World, version: &str) -> World {
+        world.host.driver.version = Observed::Known(Some(version.parse().unwrap()));
+        world
+    }
+
+    #[test]
+    fn an_update_without_reboot_is_found() {
+        for world in [World::machine(1), World::cdi(1), World::legacy(1, LegacyState::StillToRun)] {
+            let failure = with_module(world, "550.127.05").short("driver-library-mismatch");
+            assert_eq!(failure.severity, Severity::Error);
+        }
+        World::machine(1).silent("driver-library-mismatch");
+        World::cdi(1).silent("driver-library-mismatch");
+    }
+
+    #[test]
+    fn libraries_that_are_not_the_loaders_do_not_count() {
+        let mut world = with_module(World::machine(1), "550.127.05");
+        let Observed::Known(libraries) = &mut world.host.driver.libraries else { panic!() };
+        let mut right = libraries[1].clone();
+        right.version = Some("550.127.05".parse().unwrap());
+        libraries.push(right);
+        world.silent("driver-library-mismatch");
+        let Observed::Known(libraries) = &mut world.host.driver.libraries else { panic!() };
+        libraries.iter_mut().for_each(|l| l.current = false);
+        world.silent("driver-library-mismatch");
+    }
+
+    #[test]
+    fn a_specification_that_mounts_the_old_libraries_still_fits() {
+        let mut world = with_module(World::cdi(1), "550.127.05");
+        let destination = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.127.05".into();
+        world.container.mounts = Observed::Known(Parts::whole(vec![Mount { destination, ..Mount::default() }]));
+        world.silent("driver-library-mismatch");
+        let mut raw = with_module(World::cdi(1), "550.127.05");
+        raw.container.gpu_given = Observed::Known(Given::RawDevices);
+        raw.silent("driver-library-mismatch");
+    }
+
+    #[test]
+    fn versions_that_nobody_saw_are_unknown() {
+        let mut world = World::machine(1);
+        world.host.driver.version = unseen();
+        world.unknown("driver-library-mismatch");
+        let mut world = World::machine(1);
+        world.host.driver.libraries = unseen();
+        world.unknown("driver-library-mismatch");
+        world.unknown("driver-library-missing");
+    }
+
+    #[test]
+    fn libraries_that_are_not_there_are_missed() {
+        let mut world = World::machine(1);
+        world.silent("driver-library-missing");
+        let Observed::Known(libraries) = &mut world.host.driver.libraries else { panic!() };
+        libraries.retain(|l| l.name != "libcuda");
+        assert_eq!(world.short("driver-library-missing").severity, Severity::Error);
+        let spec = CdiSpec { driver: Some("550.163.01".parse().unwrap()), ..CdiSpec::default() };
+        world.host.cdi = Observed::Known(vec![spec]);
+        assert_eq!(world.short("driver-library-missing").severity, Severity::Warning);
+        world.host.driver.version = Observed::Known(None);
+        world.host.driver.modules = Observed::Known([].into());
+        world.silent("driver-library-missing");
+    }
+}

@@ -1,0 +1,125 @@
+//! Which GPUs a container was given.
+
+use crate::knowledge::visible_devices::{self, Item, Request};
+use crate::model::container::Given;
+use crate::model::host::Gpu;
+use crate::model::{Facts, Unknown};
+
+use super::expect::arguments_of_tool;
+use super::role::{Role, role};
+
+/// The GPUs that the container was given, or that its legacy hook will give it, as far as the machine has
+/// their nodes.
+pub(crate) fn given_gpus<'a>(facts: &Facts<'a>) -> Result<Vec<&'a Gpu>, Unknown> {
+    let devices = facts.container.devices.known()?;
+    let gpus = facts.host.gpus.known()?.iter();
+    let has = |minor| devices.iter().any(|node| role(&node.path) == Role::Gpu && node.minor == minor);
+    Ok(gpus.filter(|gpu| gpu.minor.is_some_and(has)).collect())
+}
+
+/// How many GPUs the container was given.
+pub(crate) fn given_count(facts: &Facts<'_>) -> Result<usize, Unknown> {
+    Ok(facts.container.devices.known()?.iter().filter(|node| role(&node.path) == Role::Gpu).count())
+}
+
+/// The GPUs that the legacy hook was asked for; `None`: the GPU does not come by it, or the request names
+/// what files cannot resolve, such as MIG devices.
+pub(crate) fn asked_of_legacy<'a>(facts: &Facts<'a>) -> Result<Option<Vec<&'a Gpu>>, Unknown> {
+    if *facts.container.gpu_given.known()? != Given::LegacyHook || arguments_of_tool(facts).is_some() {
+        return Ok(None);
+    }
+    let request = match facts.container.visible_devices.known()? {
+        Some(list) => visible_devices::parse(list),
+        // An image of the old kind means all by leaving it out.
+        None => Request::All,
+    };
+    let gpus = facts.host.gpus.known()?;
+    let selection = visible_devices::select(&request, gpus);
+    let whole = selection.open.is_empty() && selection.unmatched.is_empty();
+    Ok(whole.then(|| gpus.iter().filter(|gpu| selection.gpus.contains(&gpu.index)).collect()))
+}
+
+/// MIG devices, and nothing else, were asked for by name: by variable, CDI annotation or device plugin.
+pub(crate) fn asks_for_mig(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    let container = facts.container;
+    let is_mig = |item: &Item| matches!(item, Item::Mig { .. } | Item::MigUuid(_) | Item::MigOldName(_));
+    let listed = match container.visible_devices.known()?.as_deref().map(visible_devices::parse) {
+        Some(Request::List(items)) => items,
+        _ => Vec::new(),
+    };
+    // A CDI device is named as the tools name it: `nvidia.com/gpu=MIG-…`, `nvidia.com/gpu=0:1`.
+    let named = container.cdi_annotations.known()?.iter().chain(container.volume_mount_devices.known()?);
+    let named =
+        named.map(|name| visible_devices::item(name.rsplit_once('=').map_or(name.as_str(), |(_, device)| device)));
+    let all: Vec<Item> = listed.into_iter().chain(named).collect();
+    Ok(!all.is_empty() && all.iter().all(is_mig))
+}
+
+/// Path of a GPU's node.
+pub(crate) fn node_of(gpu: &Gpu) -> Option<String> {
+    Some(format!("/dev/nvidia{}", gpu.minor?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::testing::{World, unseen};
+    use crate::model::Observed;
+    use crate::model::container::LegacyState;
+
+    fn facts(world: &World) -> Facts<'_> {
+        Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place }
+    }
+
+    fn places(gpus: Vec<&Gpu>) -> Vec<u32> {
+        gpus.iter().map(|gpu| gpu.index).collect()
+    }
+
+    #[test]
+    fn nodes_tell_what_was_given() {
+        let mut world = World::cdi(3);
+        assert_eq!(given_gpus(&facts(&world)).map(places), Ok(vec![0, 1, 2]));
+        world.without_node("/dev/nvidia1", false);
+        assert_eq!(given_gpus(&facts(&world)).map(places), Ok(vec![0, 2]));
+        assert_eq!(given_count(&facts(&world)), Ok(2));
+        assert_eq!(asked_of_legacy(&facts(&world)), Ok(None));
+        world.container.devices = unseen();
+        assert!(given_gpus(&facts(&world)).is_err() && given_count(&facts(&world)).is_err());
+    }
+
+    #[test]
+    fn the_request_tells_what_the_legacy_hook_was_asked_for() {
+        let mut world = World::legacy(3, LegacyState::StillToRun);
+        for (asked, expected) in [
+            (Some("all"), Some(vec![0, 1, 2])),
+            (None, Some(vec![0, 1, 2])),
+            (Some("1"), Some(vec![1])),
+            (Some("2, 0,2"), Some(vec![0, 2])),
+            (Some("gpu-00000001-0000-4000-8000-000000000001"), Some(vec![1])),
+            (Some("7"), None),
+            (Some("MIG-0000000b-0000-4000-8000-000000000001"), None),
+        ] {
+            world.container.visible_devices = Observed::Known(asked.map(str::to_owned));
+            assert_eq!(asked_of_legacy(&facts(&world)).map(|a| a.map(places)), Ok(expected), "{asked:?}");
+        }
+        world.host.gpus = unseen();
+        assert!(asked_of_legacy(&facts(&world)).is_err());
+    }
+
+    #[test]
+    fn mig_devices_are_known_by_their_names() {
+        for (visible, annotation, mig) in [
+            ("MIG-0000000b-0000-4000-8000-000000000001", None, true),
+            ("0:1", None, true),
+            ("0", None, false),
+            ("all", None, false),
+            ("all", Some("nvidia.com/gpu=MIG-0000000b-0000-4000-8000-000000000001"), true),
+            ("0", Some("nvidia.com/gpu=0:1"), false),
+        ] {
+            let mut world = World::cdi(1);
+            world.container.visible_devices = Observed::Known(Some(visible.to_owned()));
+            world.container.cdi_annotations = Observed::Known(annotation.map(str::to_owned).into_iter().collect());
+            assert_eq!(asks_for_mig(&facts(&world)), Ok(mig), "{visible} {annotation:?}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How bad it is that a module or a node is missing: who could still make it, and which ways remain.
+
+use crate::model::host::{EngineKind, Inside};
+use crate::model::{Facts, Host, Place, Severity};
+
+use super::expect::may_set_up_the_machine;
+
+/// How bad it is that a module is not loaded, or that a node which it serves is missing.
+///
+/// A warning where somebody on the way still makes it: NVIDIA's legacy hook, which loads modules and
+/// makes nodes, or a container that sets up the machine itself.
+pub(crate) fn missing(facts: &Facts<'_>, module: &str) -> Severity {
+    let (host, container) = (facts.host, facts.container);
+    let made_later = match facts.place {
+        Place::Hook => {
+            may_set_up_the_machine(container)
+                || (container.legacy_still_to_run()
+                    && !container.rootless
+                    && hook_loads_modules(host)
+                    && at_hand(host, module))
+        }
+        _ => legacy_way(host) && hook_loads_modules(host) && at_hand(host, module),
+    };
+    if made_later { Severity::Warning } else { Severity::Error }
+}
+
+/// The legacy hook loads modules and makes nodes: the default of `load-kmods`, but not in a user
+/// namespace. Source: libnvidia-container src/nvc.c at 06deb20d.
+fn hook_loads_modules(host: &Host) -> bool {
+    let config = host.toolkit.config.seen().and_then(Option::as_ref);
+    config.and_then(|c| c.load_kmods) != Some(false) && host.inside != Some(Inside::UnprivilegedLxc)
+}
+
+/// The module is loaded, or lies on disk for the running kernel. Where nobody could look, it may be.
+fn at_hand(host: &Host, module: &str) -> bool {
+    host.driver.modules.seen().is_some_and(|loaded| loaded.contains_key(module))
+        || on_disk(host, module).unwrap_or(!host.laid_out)
+}
+
+/// The module lies on disk for the running kernel; `None`: nobody could look.
+pub(crate) fn on_disk(host: &Host, module: &str) -> Option<bool> {
+    host.driver.module_files.seen().map(|files| files.running.iter().any(|m| m.replace('-', "_") == module))
+}
+
+/// `docker --gpus` with the legacy hook: dockerd takes it for registered where it finds the program.
+pub(crate) fn legacy_way(host: &Host) -> bool {
+    let program = |name| host.toolkit.programs.seen().is_some_and(|p| p.contains_key(name));
+    host.engines.iter().any(|e| e.kind == EngineKind::Docker)
+        && program("nvidia-container-cli")
+        && (program("nvidia-container-runtime-hook") || program("nvidia-container-toolkit"))
+}
+
+/// An engine that can take GPUs by CDI: from a specification, or from NVIDIA's runtime, which makes one
+/// at every start (jit-cdi, the default since toolkit 1.18.0).
+pub(crate) fn cdi_way(host: &Host) -> bool {
+    let spec = host.cdi.seen().is_some_and(|all| all.iter().any(|s| s.broken.is_none() && s.kind.ends_with("/gpu")));
+    let mode = host.toolkit.config.seen().and_then(Option::as_ref).and_then(|c| c.mode.as_deref());
+    let jit = host.toolkit_release().is_some_and(|r| (r.number(0), r.number(1)) >= (1, 18)) || mode == Some("jit-cdi");
+    let runtime_makes = jit && !matches!(mode, Some("legacy" | "csv"));
+    host.engines.iter().any(|engine| {
+        let nvidia = engine.runtimes.values().any(|p| p.rsplit('/').next() == Some("nvidia-container-runtime"));
+        (spec && engine.cdi != Some(false)) || (runtime_makes && nvidia)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::testing::World;
+    use crate::model::Observed;
+    use crate::model::container::LegacyState;
+    use crate::model::host::{CdiSpec, ModuleFiles, ToolkitConfig};
+
+    fn of(world: &World, module: &str) -> Severity {
+        let facts = Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place };
+        missing(&facts, module)
+    }
+
+    fn with_files(mut world: World, files: &[&str]) -> World {
+        let running = files.iter().map(|f| (*f).to_owned()).collect();
+        world.host.driver.module_files = Observed::Known(ModuleFiles { running, ..ModuleFiles::default() });
+        world.host.driver.modules = Observed::Known([].into());
+        world
+    }
+
+    #[test]
+    fn the_legacy_hook_makes_what_lies_on_disk() {
+        let world = with_files(World::legacy(1, LegacyState::StillToRun), &["nvidia", "nvidia-uvm"]);
+        assert_eq!(of(&world, "nvidia_uvm"), Severity::Warning);
+        assert_eq!(of(&world, "nvidia_modeset"), Severity::Error);
+        assert_eq!(of(&with_files(World::cdi(1), &["nvidia"]), "nvidia"), Severity::Error);
+        let ran = with_files(World::legacy(1, LegacyState::HasRun), &["nvidia"]);
+        assert_eq!(of(&ran, "nvidia"), Severity::Error);
+
+        let mut told = world.clone();
+        told.host.toolkit.config =
+            Observed::Known(Some(ToolkitConfig { load_kmods: Some(false), ..Default::default() }));
+        assert_eq!(of(&told, "nvidia_uvm"), Severity::Error);
+        let mut rootless = world;
+        rootless.container.rootless = true;
+        assert_eq!(of(&rootless, "nvidia_uvm"), Severity::Error);
+    }
+
+    #[test]
+    fn on_the_machine_an_engine_must_be_there_to_call_the_hook() {
+        let mut world = with_files(World::machine(1), &["nvidia"]);
+        assert_eq!(of(&world, "nvidia"), Severity::Warning);
+        world.host.engines.clear();
+        assert_eq!(of(&world, "nvidia"), Severity::Error);
+    }
+
+    #[test]
+    fn a_cdi_way_needs_a_specification_or_a_runtime_that_makes_one() {
+        let mut host = World::host(1);
+        assert!(!cdi_way(&host), "toolkit 1.17 with docker and no specification");
+        host.toolkit.version = Observed::Known(Some("1.18.0".parse().unwrap()));
+        assert!(cdi_way(&host));
+        host.toolkit.config =
+            Observed::Known(Some(ToolkitConfig { mode: Some("legacy".into()), ..Default::default() }));
+        assert!(!cdi_way(&host));
+        host.cdi = Observed::Known(vec![CdiSpec { kind: "nvidia.com/gpu".into(), ..CdiSpec::default() }]);
+        assert!(cdi_way(&host));
+        host.engines.clear();
+        assert!(!cdi_way(&host));
+    }
+}

@@ -1,0 +1,94 @@
+//! What changed with which release of the NVIDIA Container Toolkit, and the names of its programs.
+
+use crate::model::Release;
+
+/// `NVIDIA_DRIVER_CAPABILITIES` unset means `utility,compute` from here on, `utility` before
+/// (toolkit CHANGELOG, 1.4.0).
+pub const COMPUTE_BY_DEFAULT: &str = "1.4.0";
+
+/// libnvidia-container knows cgroup v2 from here on (its CHANGELOG, 1.8.0; the toolkit's packages have
+/// had the same number since 1.5).
+pub const CGROUP_V2: &str = "1.8.0";
+
+/// `libnvdxgdmal.so.1`, which Windows drivers from 555 on need in WSL, is brought along from here on
+/// (toolkit CHANGELOG 1.15.0-rc.2 and its stable 1.14.4).
+pub const WSL_DXGDMAL: &str = "1.14.4";
+
+/// On SUSE the tool runs as `root:video` by itself from here on (toolkit CHANGELOG, 1.15.0-rc.2).
+pub const SUSE_USER: &str = "1.15.0";
+
+/// NVIDIA's runtime makes the devices itself, without `nvidia-container-cli`, from here on
+/// (`mode = "auto"` means `jit-cdi`; toolkit CHANGELOG, 1.18.0).
+pub const JIT_CDI: &str = "1.18.0";
+
+/// NVIDIA's runtime in any of its forms.
+pub const RUNTIME: &str = "nvidia-container-runtime";
+
+/// NVIDIA's injecting hook.
+pub const HOOK: &str = "nvidia-container-runtime-hook";
+
+/// The tool that the hook calls.
+pub const CLI: &str = "nvidia-container-cli";
+
+/// Where packages, the GPU Operator and NixOS put the programs, and where the host's facts come from: a
+/// program that is named there and was not seen is missing. Of other places nobody can say so.
+const PROGRAM_DIRS: [&str; 7] = [
+    "/usr/bin",
+    "/usr/local/bin",
+    "/usr/local/nvidia/toolkit",
+    "/usr/sbin",
+    "/bin",
+    "/opt/bin",
+    "/run/current-system/sw/bin",
+];
+
+/// The release is older than `since`, one of the constants above.
+pub fn older(release: &Release, since: &str) -> bool {
+    since.parse::<Release>().is_ok_and(|since| *release < since)
+}
+
+/// The last part of a path.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// NVIDIA's runtime, by the name of the program: the plain one, or one with its mode in the name.
+pub fn is_runtime(program: &str) -> bool {
+    matches!(
+        base_name(program),
+        "nvidia-container-runtime"
+            | "nvidia-container-runtime.cdi"
+            | "nvidia-container-runtime.legacy"
+            | "nvidia-container-runtime.experimental"
+            | "nvidia-container-runtime.real"
+    )
+}
+
+/// The program was looked for: it is named without a path, or with one of a directory of programs.
+pub fn is_where_programs_are(program: &str) -> bool {
+    match program.rsplit_once('/') {
+        None => true,
+        Some((dir, _)) => PROGRAM_DIRS.contains(&dir),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        let older = |release: &str, since| older(&release.parse().unwrap(), since);
+        assert!(older("1.3.0", COMPUTE_BY_DEFAULT) && !older("1.4.0", COMPUTE_BY_DEFAULT));
+        assert!(older("1.7.0", CGROUP_V2) && !older("1.10.0", CGROUP_V2));
+        assert!(older("1.14.3", WSL_DXGDMAL) && !older("1.15.0", WSL_DXGDMAL));
+    }
+
+    #[test]
+    fn programs_are_known_by_name_and_place() {
+        assert!(is_runtime("/usr/bin/nvidia-container-runtime") && is_runtime("nvidia-container-runtime.cdi"));
+        assert!(!is_runtime("/usr/bin/nvidia-container-runtime-hook") && !is_runtime("runc"));
+        assert!(is_where_programs_are("nvidia-container-runtime") && is_where_programs_are("/usr/bin/x"));
+        assert!(!is_where_programs_are("/srv/toolkit/nvidia-container-runtime"));
+    }
+}
