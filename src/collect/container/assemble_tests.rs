@@ -71,7 +71,7 @@ impl World {
     }
 
     /// A hook call on a host whose process 77 sees this machine's own root.
-    fn hook(&self, stage: Stage, bundle: &Path) -> Seen {
+    fn hook(&self, at: Stage, bundle: &Path) -> Seen {
         let state = json!({"id": "c1", "pid": 77, "bundle": bundle, "status": "creating", "annotations": {"a": "b"}});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         fs::create_dir_all(self.path("host/proc/77")).unwrap();
@@ -79,7 +79,7 @@ impl World {
         // all of this machine's files, under a name below which process 77 lies
         let everything = nix::fcntl::open("/", OFlag::O_PATH | OFlag::O_DIRECTORY, Mode::empty()).unwrap();
         let root = Tree::of(everything, Kind::Host, self.path("host"));
-        read_hook(&state, stage, None, &self.host, &root)
+        read_hook(&state, at, None, &self.host, &root)
     }
 }
 
@@ -92,8 +92,8 @@ struct Seen {
     idle: bool,
 }
 
-fn read_hook(state: &State, stage: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
-    let called = Called::read(state.clone(), stage, files);
+fn read_hook(state: &State, at: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
+    let called = Called::read(state.clone(), at, files);
     let mut inside = called.inside(own_program, host, files);
     inside.devices();
     inside.privileged_entrypoint();
@@ -239,11 +239,11 @@ fn a_hook_whose_bundle_is_hidden() {
 fn a_hook_that_cannot_enter_foretells_unless_a_hook_was_there_before() {
     let world = World::new();
     world.spec(with_cdi(plain(ALL)));
-    let without_pid = |stage| {
+    let without_pid = |at| {
         let state = json!({"id": "c1", "bundle": world.path("bundle")});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         let root = Tree::open(Path::new("/"), Kind::Host).unwrap();
-        read_hook(&state, stage, None, &world.host, &root)
+        read_hook(&state, at, None, &world.host, &root)
     };
     let reading = without_pid(Stage::CreateRuntime);
     assert!(!reading.entered);

@@ -28,7 +28,7 @@ pub struct Called {
 impl Called {
     /// Reads the spec of a state. `files`: the machine's, from `/` as this process sees it. Nothing makes
     /// this fail: what could not be read is unknown.
-    pub fn read(state: State, stage: Stage, files: &Tree) -> Self {
+    pub fn read(state: State, at: Stage, files: &Tree) -> Self {
         let (bundle, spec) = spec(&state, files);
         // crun's `root` is as the spec has it: absolute, or relative to the bundle
         let written = spec.root_path().or(state.root.as_deref()).map(Path::new);
@@ -36,7 +36,7 @@ impl Called {
             Some(bundle) => Some(bundle.join(root)),
             None => root.is_absolute().then(|| root.to_owned()),
         });
-        Self { state, stage, spec, bundle, root_path }
+        Self { state, stage: at, spec, bundle, root_path }
     }
 
     /// By its spec it neither wants a GPU nor was given one.
