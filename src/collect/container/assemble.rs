@@ -84,7 +84,12 @@ impl<'a> Draft<'a> {
             visible_devices: Observed::from(environment.clone().map(|e| e.visible)),
             cdi_marked: environment.as_ref().is_ok_and(|e| e.cdi_marked),
             annotations: spec.annotations.clone(),
-            volume_mount_devices: of_mounts(spec, intent::volume_mount_devices),
+            volume_mount_devices: if spec.no_mounts_key {
+                // the device plugin's would stand there
+                Observed::Known(Vec::new())
+            } else {
+                of_mounts(spec, intent::volume_mount_devices)
+            },
             cdi_annotations: Observed::from(cdi_annotations),
             spec_devices: spec.linux.devices.clone(),
             rules: spec.linux.rules.clone(),

@@ -326,6 +326,10 @@ fn a_spec_alone_says_what_it_can() {
     assert_eq!(container.wants_gpu.strength, Strength::Demand);
     assert_eq!(container.volume_mount_devices, Observed::Known(vec!["GPU-1".into()]));
     assert!(container.devices.known().is_err() && container.libcuda.known().is_err());
+    let bare = Spec::parse(br#"{"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]}}"#.to_vec(), "config.json");
+    let container = from_spec(&bare, Call::default(), None);
+    assert_eq!((&container.gpu_given, container.mounts.known().is_err()), (&Observed::Known(Given::None), true));
+    assert_eq!(container.volume_mount_devices, Observed::Known(vec![]));
 }
 
 proptest! {
