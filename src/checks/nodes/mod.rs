@@ -7,8 +7,10 @@ pub(crate) mod expect;
 pub(crate) mod given;
 mod gpu_missing;
 mod missing;
+mod modes;
 mod numbers;
 pub(crate) mod role;
+mod rootless;
 mod special;
 pub(crate) mod ways;
 
@@ -20,4 +22,6 @@ pub const CHECKS: &[&[Check]] = &[
     special::CHECKS,
     numbers::CHECKS,
     access::CHECKS,
+    rootless::CHECKS,
+    modes::CHECKS,
 ];
