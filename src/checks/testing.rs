@@ -333,3 +333,10 @@ pub(crate) fn words(check: &crate::model::Check, failure: &Failure) -> String {
 pub(crate) fn unseen<T>() -> Observed<T> {
     Observed::unknown("test.fact", "test", "not seen")
 }
+
+impl World {
+    /// The facts, for helpers of checks that are tried by themselves.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        Facts { host: &self.host, image: &self.image, container: &self.container, place: self.place }
+    }
+}

@@ -30,9 +30,17 @@ pub const HOOK: &str = "nvidia-container-runtime-hook";
 /// The tool that the hook calls.
 pub const CLI: &str = "nvidia-container-cli";
 
-/// Directories of packages: a program that is named there and was not seen there is missing. Of other
-/// places (the GPU Operator's, a distribution's own) nobody can say so.
-const PACKAGE_DIRS: [&str; 6] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/local/sbin"];
+/// Where packages, the GPU Operator and NixOS put the programs, and where the host's facts come from: a
+/// program that is named there and was not seen is missing. Of other places nobody can say so.
+const PROGRAM_DIRS: [&str; 7] = [
+    "/usr/bin",
+    "/usr/local/bin",
+    "/usr/local/nvidia/toolkit",
+    "/usr/sbin",
+    "/bin",
+    "/opt/bin",
+    "/run/current-system/sw/bin",
+];
 
 /// The release is older than `since`, one of the constants above.
 pub fn older(release: &Release, since: &str) -> bool {
@@ -56,11 +64,11 @@ pub fn is_runtime(program: &str) -> bool {
     )
 }
 
-/// The program is looked for in the directories of packages: it has a path in one of them, or no path.
-pub fn is_in_package_dir(program: &str) -> bool {
+/// The program was looked for: it is named without a path, or with one of a directory of programs.
+pub fn is_where_programs_are(program: &str) -> bool {
     match program.rsplit_once('/') {
         None => true,
-        Some((dir, _)) => PACKAGE_DIRS.contains(&dir),
+        Some((dir, _)) => PROGRAM_DIRS.contains(&dir),
     }
 }
 
@@ -80,7 +88,7 @@ mod tests {
     fn programs_are_known_by_name_and_place() {
         assert!(is_runtime("/usr/bin/nvidia-container-runtime") && is_runtime("nvidia-container-runtime.cdi"));
         assert!(!is_runtime("/usr/bin/nvidia-container-runtime-hook") && !is_runtime("runc"));
-        assert!(is_in_package_dir("nvidia-container-runtime") && is_in_package_dir("/usr/bin/x"));
-        assert!(!is_in_package_dir("/usr/local/nvidia/toolkit/nvidia-container-runtime"));
+        assert!(is_where_programs_are("nvidia-container-runtime") && is_where_programs_are("/usr/bin/x"));
+        assert!(!is_where_programs_are("/srv/toolkit/nvidia-container-runtime"));
     }
 }

@@ -71,7 +71,9 @@ pub fn set_of(table: &[Meaning], environment: &BTreeMap<String, String>) -> Opti
     let (_, meaning) = table.iter().find(|(name, _)| PER_DEVICE.trim_end_matches('_') == *name)?;
     let (name, _) = environment.iter().find(|(name, value)| {
         is_set(value)
-            && name.strip_prefix(PER_DEVICE).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+            && name
+                .strip_prefix(PER_DEVICE)
+                .is_some_and(|n| (1..=3).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
     })?;
     Some((name.clone(), meaning))
 }

@@ -1,6 +1,27 @@
-//! The family `environment`.
+//! The family `environment`: is it sane?
 
-use crate::model::Check;
+use std::collections::BTreeMap;
+
+use crate::model::container::Given;
+use crate::model::{Check, Facts, Place, Unknown};
+
+mod gpus;
+mod loader;
+mod platform;
+mod visible;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[];
+pub const CHECKS: &[&[Check]] = &[visible::CHECKS, loader::CHECKS, platform::CHECKS];
+
+/// The environment that is judged: the machine's, or that of a container to which a GPU was given.
+fn judged<'a>(facts: &Facts<'a>) -> Result<Option<&'a BTreeMap<String, String>>, Unknown> {
+    if facts.place == Place::Host {
+        return facts.host.environment.known().map(Some);
+    }
+    let container = facts.container;
+    match container.gpu_given.known()? {
+        // a virtual machine's programs have an environment of their own
+        Given::None | Given::Vm => Ok(None),
+        _ => container.environment.known().map(Some),
+    }
+}
