@@ -58,10 +58,18 @@ fn left_out<'a>(facts: &Facts<'a>) -> Result<Vec<&'a PciFunction>, Unknown> {
 }
 
 fn needs_open_module(facts: &Facts<'_>) -> Judgement {
-    if subject(facts)?.is_none() || !nvidia_loaded(facts.host)? {
+    let Some(subject) = subject(facts)? else { return not_applicable() };
+    if !nvidia_loaded(facts.host)? {
         return not_applicable();
     }
     if facts.host.driver.open_kernel_modules.seen() == Some(&Some(true)) {
+        return Ok(Outcome::Pass);
+    }
+    // Which GPUs there are takes a look at the bus. For a container it is taken only where the driver knows
+    // such GPUs, or runs none: 570 is the first with Blackwell.
+    let runs_some = !facts.host.gpus.known()?.is_empty();
+    let too_old = facts.host.driver.version.seen().and_then(Option::as_ref).is_some_and(|v| v.number(0) < 570);
+    if subject == Subject::Container && runs_some && too_old {
         return Ok(Outcome::Pass);
     }
     let affected = affected(facts)?;
@@ -103,7 +111,7 @@ fn affected<'a>(facts: &Facts<'a>) -> Result<Vec<&'a PciFunction>, Unknown> {
     }
 }
 
-/// Blackwell, by the first byte of the device id: GB100 0x29, GB20x and GB10 0x2b to 0x2f, GB300 0x31.
+/// Blackwell, by the first byte of the device id: GB100 0x29, GB202 to GB207 and GB10 0x2b to 0x2f, GB300 0x31.
 ///
 /// Source of the ids: product list of open-gpu-kernel-modules 595.45.04. That Blackwell needs the open
 /// flavour: NVIDIA driver installation guide, "Kernel Modules", R610.

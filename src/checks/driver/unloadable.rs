@@ -104,9 +104,9 @@ fn missing_for_running(host: &Host) -> Result<Option<(String, Vec<String>)>, Unk
     let files = host.driver.module_files.known()?;
     let kernel = host.kernel.known()?;
     let having: Vec<String> = files.kernels.iter().filter(|(_, has)| **has).map(|(k, _)| k.clone()).collect();
-    let here = on_disk(host, "nvidia") == Some(true) || files.kernels.get(kernel) == Some(&true);
+    let here = on_disk(host, "nvidia")? == Some(true) || files.kernels.get(kernel) == Some(&true);
     let visible = files.kernels.contains_key(kernel) || !having.is_empty();
-    let installed = !having.is_empty() || host.driver.libraries.seen().is_some_and(|l| !l.is_empty());
+    let installed = !having.is_empty() || host.driver.libraries.looked_at()?.is_some_and(|l| !l.is_empty());
     let by_container = !matches!(host.driver.root.path.as_str(), "" | "/");
     Ok((!here && visible && installed && !by_container).then(|| (kernel.clone(), having)))
 }
@@ -196,11 +196,11 @@ const TURNED_AWAY: [&str; 4] = [
 ];
 
 fn rejected(host: &Host) -> Result<Option<Rejection>, Unknown> {
-    if on_disk(host, "nvidia") != Some(true) {
+    if on_disk(host, "nvidia")? != Some(true) {
         host.driver.module_files.known()?;
         return Ok(None);
     }
-    let log = host.kernel_log.seen().map(Vec::as_slice).unwrap_or_default();
+    let log = host.kernel_log.looked_at()?.map(Vec::as_slice).unwrap_or_default();
     let says = |line: &&String| TURNED_AWAY.iter().any(|text| line.to_ascii_lowercase().contains(text));
     if let Some(line) = log.iter().rev().find(says) {
         return Ok(Some(Rejection::Logged(line.clone())));
@@ -241,7 +241,9 @@ mod tests {
 
     fn driven_by(mut world: World, driver: Option<&str>) -> World {
         let Observed::Known(pci) = &mut world.host.pci else { panic!() };
-        pci.iter_mut().for_each(|f| f.driver = driver.map(str::to_owned));
+        for f in pci.iter_mut() {
+            f.driver = driver.map(str::to_owned);
+        }
         world
     }
 

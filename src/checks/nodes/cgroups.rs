@@ -88,17 +88,21 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+fn by_legacy_hook(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    Ok(*facts.container.gpu_given.known()? == Given::LegacyHook)
+}
+
 /// The container's GPU comes by the legacy hook, as root, and its spec has no rule for it.
 fn rules_behind_the_spec(facts: &Facts<'_>) -> Result<bool, Unknown> {
     let container = facts.container;
-    if *container.gpu_given.known()? != Given::LegacyHook || container.rootless {
+    if !by_legacy_hook(facts)? || container.rootless {
         return Ok(false);
     }
     let Some(major) = facts.host.majors.known()?.gpu() else { return Ok(false) };
     Ok(!DeviceRule::allow_read_write(container.rules.known()?.all()?, major, CONTROL_MINOR))
 }
 
-/// Minor of `/dev/nvidiactl`. Source: nvidia-modprobe nvidia-modprobe-utils.h (NV_CTL_DEVICE_MINOR).
+/// Minor of `/dev/nvidiactl`. Source: nvidia-modprobe nvidia-modprobe-utils.h (`NV_CTL_DEVICE_MINOR`).
 const CONTROL_MINOR: u32 = 255;
 
 fn lost_at_reload(facts: &Facts<'_>) -> Judgement {
@@ -178,13 +182,14 @@ fn no_cgroups_with_rootful(facts: &Facts<'_>) -> Judgement {
 /// The container may open its nodes without the hook's rules; `None`: the question does not arise.
 fn allowed_nevertheless(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
     let container = facts.container;
-    if *container.gpu_given.known()? != Given::LegacyHook || container.rootless {
+    if !by_legacy_hook(facts)? || container.rootless {
         return Ok(None);
     }
     // Where the kernel was asked, it knows.
-    let answers: Vec<&Access> = match container.legacy_still_to_run() {
-        true => Vec::new(),
-        false => container.devices.known()?.iter().map(|node| &node.access).collect(),
+    let answers: Vec<&Access> = if container.legacy_still_to_run() {
+        Vec::new()
+    } else {
+        container.devices.known()?.iter().map(|node| &node.access).collect()
     };
     if answers.iter().any(|access| **access == Access::Refused(Refusal::Cgroup)) {
         return Ok(Some(false));
@@ -209,22 +214,19 @@ fn no_cgroups_needed(facts: &Facts<'_>) -> Judgement {
     if facts.host.inside != Some(Inside::UnprivilegedLxc) {
         return not_applicable();
     }
-    let severity = match subject(facts)? {
+    let (fails, another_way) = match subject(facts)? {
         None => return not_applicable(),
-        Some(Subject::Machine) if !legacy_way(facts.host) => return not_applicable(),
-        Some(Subject::Machine) if cdi_way(facts.host) => Severity::Warning,
-        Some(Subject::Machine) => Severity::Error,
+        Some(Subject::Machine) => (legacy_way(facts.host), cdi_way(facts.host)),
         // A hook that has run did not fail.
-        Some(Subject::Container) if !facts.container.legacy_still_to_run() => return not_applicable(),
-        Some(Subject::Container) if *facts.container.gpu_given.known()? != Given::LegacyHook => {
-            return not_applicable();
-        }
-        Some(Subject::Container) => Severity::Error,
+        Some(Subject::Container) => (by_legacy_hook(facts)? && facts.container.legacy_still_to_run(), false),
     };
+    if !fails {
+        return not_applicable();
+    }
     if no_cgroups(facts.host)?.is_some_and(|(_, value)| value) {
         return Ok(Outcome::Pass);
     }
-    Failure::new(severity, CHECKS[3].messages[0])
+    Failure::new(if another_way { Severity::Warning } else { Severity::Error }, CHECKS[3].messages[0])
         .saw("host.inside", "an unprivileged LXC container", "/proc/self/uid_map")
         .saw("host.toolkit.config", "no-cgroups is not true", "nvidia-container-runtime/config.toml")
         .found()

@@ -180,9 +180,13 @@ mod tests {
 
     fn with_mode(mut world: World, mode: u32) -> World {
         let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
-        nodes.values_mut().for_each(|node| node.mode = mode);
+        for node in nodes.values_mut() {
+            node.mode = mode;
+        }
         if let Observed::Known(devices) = &mut world.container.devices {
-            devices.iter_mut().for_each(|node| node.mode = mode);
+            for node in devices.iter_mut() {
+                node.mode = mode;
+            }
         }
         world
     }
@@ -192,13 +196,17 @@ mod tests {
     fn regrouped(mode: u32) -> World {
         let mut world = with_mode(World::cdi(1), mode);
         let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
-        nodes.values_mut().for_each(|node| node.gid = 44);
+        for node in nodes.values_mut() {
+            node.gid = 44;
+        }
         let Observed::Known(spec) = &mut world.container.spec_devices else { panic!() };
         for device in &mut spec.items {
             (device.mode, device.uid, device.gid) = (Some(mode), Some(0), Some(0));
         }
         let Observed::Known(devices) = &mut world.container.devices else { panic!() };
-        devices.iter_mut().for_each(|node| node.access = Access::default());
+        for node in devices.iter_mut() {
+            node.access = Access::default();
+        }
         let Observed::Known(user) = &mut world.container.user else { panic!() };
         (user.uid, user.gid, user.additional_gids) = (1000, 1000, vec![44]);
         world
@@ -216,7 +224,9 @@ mod tests {
         regrouped(0o666).silent(GID);
         let mut kept = regrouped(0o660);
         let Observed::Known(spec) = &mut kept.container.spec_devices else { panic!() };
-        spec.items.iter_mut().for_each(|device| device.gid = Some(44));
+        for device in &mut spec.items {
+            device.gid = Some(44);
+        }
         kept.silent(GID);
     }
 
@@ -234,7 +244,9 @@ mod tests {
         member.silent(GID);
         let mut answered = regrouped(0o660);
         let Observed::Known(devices) = &mut answered.container.devices else { panic!() };
-        devices.iter_mut().for_each(|node| node.access = Access::Granted);
+        for node in devices.iter_mut() {
+            node.access = Access::Granted;
+        }
         answered.silent(GID);
         let mut mapped = regrouped(0o660);
         mapped.container.rootless = true;
@@ -270,7 +282,9 @@ mod tests {
     fn a_specification_without_the_group_is_a_warning() {
         let mut world = with_mode(World::machine(1), 0o660);
         let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
-        nodes.values_mut().for_each(|node| node.gid = 44);
+        for node in nodes.values_mut() {
+            node.gid = 44;
+        }
         let with = |mode, gid| {
             let node = CdiNode { path: "/dev/nvidia0".into(), mode, gid, ..CdiNode::default() };
             Observed::Known(vec![CdiSpec {

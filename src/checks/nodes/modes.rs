@@ -3,7 +3,7 @@
 use crate::checks::not_applicable;
 use crate::model::container::{Access, ContainerNode};
 use crate::model::host::Node;
-use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step};
+use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
 use super::expect::{Subject, subject};
 use super::role::{Role, list, role, weight};
@@ -46,9 +46,11 @@ fn mode_bad_on_machine(host: &Host) -> Judgement {
     if let Some((_, first)) = bad.first() {
         // By CDI a container of root's gets nodes that root may open whatever their mode.
         let severity = if cdi_way(host) { Severity::Warning } else { Severity::Error };
-        return bad_mode(host, severity, &list(bad.iter().map(|(path, _)| *path)), first.mode).found();
+        return bad_mode(host, severity, &list(bad.iter().map(|(path, _)| *path)), first.mode);
     }
-    let Some((value, mode)) = configured(host).filter(|(_, mode)| is_nonsense(*mode)) else { return Ok(Outcome::Pass) };
+    let Some((value, mode)) = configured(host)?.filter(|(_, mode)| is_nonsense(*mode)) else {
+        return Ok(Outcome::Pass);
+    };
     Failure::new(Severity::Warning, CHECKS[0].messages[1])
         .arg("value", value)
         .arg("mode", format!("{mode:05o}"))
@@ -67,28 +69,31 @@ fn mode_bad_in_container(facts: &Facts<'_>) -> Judgement {
     let config = facts.host.toolkit.config.seen().and_then(Option::as_ref);
     let by_tool = facts.container.legacy_still_to_run() && config.is_none_or(|c| c.cli_user.is_none());
     let severity = if refused || by_tool { weight(facts, &bad, devices)? } else { Severity::Warning };
-    bad_mode(facts.host, severity, &list(bad.iter().map(|node| node.path.as_str())), first.mode).found()
+    bad_mode(facts.host, severity, &list(bad.iter().map(|node| node.path.as_str())), first.mode)
 }
 
-fn bad_mode(host: &Host, severity: Severity, names: &str, mode: u32) -> Failure {
-    let option = configured(host).filter(|(_, configured)| *configured == mode);
+fn bad_mode(host: &Host, severity: Severity, names: &str, mode: u32) -> Judgement {
+    let option = configured(host)?.filter(|(_, configured)| *configured == mode);
     let option = option.map(|(value, _)| format!("; NVreg_DeviceFileMode={value} is read as a decimal number"));
     Failure::new(severity, CHECKS[0].messages[0])
         .arg("node", names)
         .arg("mode", format!("{mode:05o}"))
         .arg("option", option.unwrap_or_default())
         .saw("host.device_nodes", format!("{names}: {mode:05o}"), "/dev")
+        .found()
 }
 
 /// The driver's option and the mode that the kernel makes of it: octal with a leading zero, else decimal.
-fn configured(host: &Host) -> Option<(&str, u32)> {
-    let options = host.driver.module_options.seen()?;
-    let value = options.get("NVreg_DeviceFileMode")?.trim();
-    let mode = match value.strip_prefix('0') {
-        Some(octal) if !octal.is_empty() => u32::from_str_radix(octal, 8).ok()?,
-        _ => value.parse().ok()?,
+fn configured(host: &Host) -> Result<Option<(&str, u32)>, Unknown> {
+    let options = host.driver.module_options.looked_at()?;
+    let Some(value) = options.and_then(|options| options.get("NVreg_DeviceFileMode")).map(|v| v.trim()) else {
+        return Ok(None);
     };
-    Some((value, mode))
+    let mode = match value.strip_prefix('0') {
+        Some(octal) if !octal.is_empty() => u32::from_str_radix(octal, 8).ok(),
+        _ => value.parse().ok(),
+    };
+    Ok(mode.map(|mode| (value, mode)))
 }
 
 /// Not even the owner may read and write, or bits are set that mean nothing for a node.
@@ -112,9 +117,13 @@ mod tests {
 
     fn with_mode(mut world: World, mode: u32) -> World {
         let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
-        nodes.values_mut().for_each(|node| node.mode = mode);
+        for node in nodes.values_mut() {
+            node.mode = mode;
+        }
         if let Observed::Known(devices) = &mut world.container.devices {
-            devices.iter_mut().for_each(|node| node.mode = mode);
+            for node in devices.iter_mut() {
+                node.mode = mode;
+            }
         }
         world
     }

@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     judge: group_not_kept,
 }];
 
-/// With it crun leaves the caller's supplementary groups in place. Source: crun's manual, run.oci.keep_original_groups.
+/// With it crun leaves the caller's supplementary groups in place. Source: crun's manual, `run.oci.keep_original_groups`.
 const KEEP_GROUPS: &str = "run.oci.keep_original_groups";
 
 fn group_not_kept(facts: &Facts<'_>) -> Judgement {
@@ -77,7 +77,7 @@ fn in_container(facts: &Facts<'_>) -> Judgement {
             Access::Granted | Access::Refused(Refusal::Cgroup | Refusal::NoDev) => false,
             Access::Refused(Refusal::Mode) => !reached,
             // Without a mapping of its own the namespace is the engine's, and nobody saw what that maps.
-            Access::Unknown(_) => !reached && !(uids.is_empty() || gids.is_empty()),
+            Access::Unknown(_) => !(reached || uids.is_empty() || gids.is_empty()),
         };
         if unreached {
             broken.push((node, on_host));
@@ -158,7 +158,9 @@ mod tests {
     /// The nodes are 0660 of group 44, on the machine and as foretold in the container.
     fn grouped(mut world: World) -> World {
         let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
-        nodes.values_mut().for_each(|node| (node.mode, node.gid) = (0o660, 44));
+        for node in nodes.values_mut() {
+            (node.mode, node.gid) = (0o660, 44);
+        }
         if let Observed::Known(devices) = &mut world.container.devices {
             for node in devices {
                 (node.mode, node.gid, node.access) = (0o660, 44, Access::default());
@@ -198,7 +200,9 @@ mod tests {
     fn the_kernels_answer_counts_before_the_mapping() {
         let mut world = mapped(grouped(World::cdi(1)), 1000, 1);
         let Observed::Known(devices) = &mut world.container.devices else { panic!() };
-        devices.iter_mut().for_each(|node| node.access = Access::Granted);
+        for node in devices.iter_mut() {
+            node.access = Access::Granted;
+        }
         world.silent(ID);
         world.node("/dev/nvidiactl").access = Access::Refused(Refusal::Mode);
         assert_eq!(world.short(ID).severity, Severity::Error);

@@ -1,4 +1,4 @@
-//! Does SELinux let the container use devices?
+//! Does `SELinux` let the container use devices?
 
 use crate::checks::not_applicable;
 use crate::model::container::Given;
