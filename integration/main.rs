@@ -1,2 +1,19 @@
-//! placeholder
-fn main() {}
+//! Tests through the built programs, and through real runtimes where these are there.
+//!
+//! `GPU_PREFLIGHT_BIN=DIR` names a directory that `packaging/build.sh` has filled; without it the programs
+//! that cargo built for the tests are used, and what only holds for the released ones is skipped. What is
+//! skipped says so and why; `GPU_PREFLIGHT_TEST_SKIPS=forbidden` makes it a failure, as `integration/test.sh` does.
+
+#![expect(clippy::disallowed_methods, reason = "tests lay out a world with std and look at the programs from outside")]
+
+mod closed;
+mod hook;
+mod hostile;
+mod layers;
+mod mutations;
+mod nothing;
+mod readme;
+mod real;
+mod runtime;
+mod schema;
+mod support;

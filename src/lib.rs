@@ -15,6 +15,8 @@
 //! and `runtime` only `model` and (`collect`, `checks`) `knowledge`, never each other. A test holds this.
 
 pub mod checks;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod collect;
 pub mod commands;
 pub mod knowledge;

@@ -1,2 +1,7 @@
-//! placeholder
-fn main() {}
+//! The command line program: parse, start logging, call one command, turn its result into an exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gpu_preflight::commands::main(std::env::args_os())
+}

@@ -9,7 +9,7 @@
 //! * of several GPUs, an error only if it holds for every one that was given;
 //! * what an NVIDIA hook of this container has still to make counts as made.
 
-use crate::model::{Check, Facts, Family, Judgement, Outcome, Place};
+use crate::model::{Check, Facts, Family, Judged, Judgement, Outcome, Place};
 
 pub mod driver;
 pub mod environment;
@@ -38,16 +38,6 @@ pub fn all() -> impl Iterator<Item = (Family, &'static Check)> {
 /// The check of a name.
 pub fn find(id: &str) -> Option<(Family, &'static Check)> {
     all().find(|(_, check)| check.id == id)
-}
-
-/// A check with what it came to.
-pub struct Judged {
-    /// Its family.
-    pub family: Family,
-    /// The check.
-    pub check: &'static Check,
-    /// What it came to.
-    pub judgement: Judgement,
 }
 
 /// Asks every check that has a word at this place.

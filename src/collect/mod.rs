@@ -1,7 +1,9 @@
 //! The only code that reads the world. It returns facts, never opinions.
 
+pub mod child;
 pub mod container;
 pub mod host;
 pub mod image;
+pub mod policy;
 pub mod rehearsal;
 pub mod tree;

@@ -1,1 +1,83 @@
-//! To be written.
+//! One file a command. They wire collectors, checks, policy and report together, and know all.
+
+pub mod hook;
+pub mod runtime;
+
+#[cfg(feature = "cli")]
+mod checks;
+#[cfg(feature = "cli")]
+mod container;
+#[cfg(feature = "cli")]
+mod host;
+#[cfg(feature = "cli")]
+mod output;
+#[cfg(feature = "cli")]
+mod setting;
+
+#[cfg(feature = "cli")]
+pub use entry::main;
+
+#[cfg(feature = "cli")]
+mod entry {
+    use std::ffi::OsString;
+    use std::process::ExitCode;
+
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    use super::output::{self, Failed};
+    use crate::cli::{Cli, Command, Format};
+
+    /// The command line program.
+    pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+        let args: Vec<OsString> = args.into_iter().collect();
+        let cli = match Cli::try_parse_from(&args) {
+            Ok(cli) => cli,
+            Err(error) => return misused(&args, &error),
+        };
+        start_logging(cli.common.verbose);
+        let (name, result) = match &cli.command {
+            Command::Hook { args } => return ExitCode::from(super::hook::run(args.iter().cloned())),
+            Command::Host => ("host", super::host::run(&cli.common)),
+            Command::Container { target } => ("container", super::container::run(target, &cli.common)),
+            Command::Checks { id } => ("checks", super::checks::run(id.as_deref(), &cli.common)),
+        };
+        match result {
+            Ok(code) => ExitCode::from(code),
+            Err(failed) => failure(name, cli.common.format, &failed),
+        }
+    }
+
+    fn failure(command: &str, format: Format, failed: &Failed) -> ExitCode {
+        if format == Format::Json {
+            output::print(&crate::report::json::error(command, &failed.what, &failed.reason, &failed.way_out));
+        } else {
+            output::complain(&format!("gpu-preflight: {}: {}\n  try: {}", failed.what, failed.reason, failed.way_out));
+        }
+        ExitCode::from(2)
+    }
+
+    /// Usage is wrong, or help was asked for.
+    fn misused(args: &[OsString], error: &clap::Error) -> ExitCode {
+        if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        let json =
+            args.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || args.iter().any(|a| a == "--format=json");
+        if json {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let command = args.get(1).and_then(|a| a.to_str()).unwrap_or_default();
+            output::print(&crate::report::json::error(command, "command line", &reason, "gpu-preflight --help"));
+        } else {
+            let _ = error.print();
+        }
+        ExitCode::from(2)
+    }
+
+    fn start_logging(verbose: bool) {
+        let level = if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Warn };
+        let _ = env_logger::Builder::new().filter_level(level).format_timestamp(None).format_target(false).try_init();
+    }
+}

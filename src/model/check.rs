@@ -130,6 +130,16 @@ pub struct Check {
     pub judge: fn(&Facts<'_>) -> Judgement,
 }
 
+/// A check with what it came to.
+pub struct Judged {
+    /// Its family.
+    pub family: Family,
+    /// The check.
+    pub check: &'static Check,
+    /// What it came to.
+    pub judgement: Judgement,
+}
+
 /// What a judgement comes to, or the fact it lacked.
 pub type Judgement = Result<Outcome, Unknown>;
 

@@ -13,7 +13,7 @@ pub mod report;
 pub mod version;
 pub mod wording;
 
-pub use check::{Action, Check, Evidence, Failure, Family, Judgement, Outcome, Place, Severity, Step};
+pub use check::{Action, Check, Evidence, Failure, Family, Judged, Judgement, Outcome, Place, Severity, Step};
 pub use container::Container;
 pub use facts::Facts;
 pub use host::Host;

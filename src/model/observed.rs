@@ -80,6 +80,22 @@ impl<T> Observed<T> {
         }
     }
 
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> Observed<&T> {
+        match self {
+            Self::Known(value) => Observed::Known(value),
+            Self::Unknown(unknown) => Observed::Unknown(unknown.clone()),
+        }
+    }
+
+    /// The fact, made into another.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Observed<U> {
+        match self {
+            Self::Known(value) => Observed::Known(make(value)),
+            Self::Unknown(unknown) => Observed::Unknown(unknown),
+        }
+    }
+
     /// The fact if it was seen. For explanations, never for verdicts.
     pub fn seen(&self) -> Option<&T> {
         match self {

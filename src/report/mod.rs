@@ -1,1 +1,8 @@
-//! To be written.
+//! From a report to what is printed or logged. No decisions, no printing.
+
+#[cfg(feature = "cli")]
+pub mod json;
+pub mod line;
+pub mod log;
+#[cfg(feature = "cli")]
+pub mod text;

@@ -1,1 +1,43 @@
-//! To be written.
+//! Facts of one container: its spec, its intent, its nodes, its libraries.
+
+mod assemble;
+#[cfg(test)]
+mod assemble_tests;
+mod bundle;
+mod entrypoint;
+mod environment;
+mod foretell;
+mod given;
+mod hook;
+mod intent;
+mod libcuda;
+mod locate;
+mod names;
+pub mod nodes;
+mod origin;
+mod paths;
+mod procfs;
+mod request;
+mod running;
+mod signs;
+mod spec;
+mod state;
+#[cfg(test)]
+mod testing;
+
+pub use assemble::{Call, from_spec};
+pub use bundle::{Reading, read_bundle};
+pub use hook::{Called, Inside};
+pub use locate::{Located, by_id};
+pub use running::read_pid;
+pub use spec::Spec;
+pub use state::State;
+
+/// The cheap look at a `config.json`: does its container want a GPU, or was it given one? A file that
+/// cannot be read as a spec is no reason to say yes.
+pub fn wants_or_has_gpu(spec: &[u8]) -> bool {
+    let spec = Spec::parse(spec.to_vec(), "config.json");
+    let container = from_spec(&spec, Call::default(), None);
+    container.wants_gpu.wanted
+        || container.gpu_given.seen().is_some_and(|given| *given != crate::model::container::Given::None)
+}

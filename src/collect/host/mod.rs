@@ -1,1 +1,147 @@
-//! To be written.
+//! Facts of the machine, from files alone. Nothing is executed, no device is opened, nothing is loaded.
+//!
+//! Every fact says for itself whether it could be seen: "absent" needs a place that was looked at, so a
+//! directory that somebody laid out for `--host-root` with half of `/sys` in it yields unknowns, and a
+//! machine that never heard of NVIDIA yields empty lists.
+
+use std::time::{Duration, Instant};
+
+use crate::collect::tree::Tree;
+use crate::model::{Host, Observed};
+
+mod cdi;
+mod devices;
+mod driver;
+mod engines;
+mod gpus;
+mod kernel_log;
+mod kubelet;
+mod libraries;
+mod look;
+mod machine;
+mod mig;
+mod modprobe;
+mod module_files;
+mod pci;
+mod platform;
+#[cfg(test)]
+mod tests;
+mod toolkit;
+
+pub use cdi::cdi;
+pub use devices::dev_char;
+pub use engines::engines;
+pub use gpus::gpu_identities;
+pub use kernel_log::kernel_log;
+pub use kubelet::kubelet_static_cpu;
+pub use libraries::{driver_root, libraries};
+pub use machine::{os, secure_boot};
+pub use mig::mig_capabilities;
+pub use modprobe::module_options;
+pub use module_files::module_files;
+pub use pci::pci;
+pub use toolkit::toolkit;
+
+/// How long the GPUs' `information` files may take, all of them together: the driver answers at once for
+/// a GPU that is awake, and wakes the others first.
+const IDENTITIES: Duration = Duration::from_secs(8);
+
+/// How a machine is to be looked at.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The tree is a directory (`--host-root`), not this machine: then nothing of the caller's own
+    /// process or of the running kernel counts.
+    pub laid_out: bool,
+    /// Where the driver's user-space files lie (`--driver-root`), if the caller says so.
+    pub driver_root: Option<String>,
+    /// How much is looked at.
+    pub scope: Scope,
+}
+
+/// How much of a machine is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// What the judgement of one container needs, in well under a millisecond. All else is unknown,
+    /// and can be added by the public functions of this module.
+    Hook,
+    /// Everything, the GPUs' identities included.
+    Full,
+}
+
+/// Looks at the machine whose root directory the tree is.
+pub fn read(tree: &Tree, options: &Options) -> Host {
+    let mut host = at_a_glance(tree, options);
+    match options.scope {
+        Scope::Hook => leave_out(&mut host),
+        Scope::Full => look_closely(tree, &mut host),
+    }
+    host
+}
+
+fn at_a_glance(tree: &Tree, options: &Options) -> Host {
+    let majors = devices::majors(tree);
+    let nodes = devices::nodes(tree);
+    let driver = driver::driver(tree, options.laid_out, &majors);
+    let (kernel, architecture) = machine::kernel_and_architecture(tree, options.laid_out, driver.built_for);
+    let (platform, l4t) = platform::platform(tree, &nodes, kernel.seen(), architecture.seen());
+    let gpus = gpus::names(tree, platform, &driver.facts);
+    let mut host = Host {
+        laid_out: options.laid_out,
+        platform,
+        l4t,
+        kernel,
+        architecture,
+        driver: driver.facts,
+        gpus,
+        majors,
+        device_nodes: nodes,
+        cgroup_v2: machine::cgroup_v2(tree),
+        selinux: machine::selinux(tree),
+        inside: machine::inside(tree),
+        kubelet_static_cpu: kubelet::by_its_files(tree),
+        ..Host::default()
+    };
+    host.toolkit.config = toolkit::config(tree);
+    host.driver.root = driver_root(tree, options.driver_root.as_deref(), host.toolkit.config.seen());
+    host.pci = if options.scope == Scope::Hook && host.gpus.seen().is_some_and(|g| !g.is_empty()) {
+        left_out("host.pci", "/sys/bus/pci/devices")
+    } else {
+        pci(tree)
+    };
+    host
+}
+
+fn look_closely(tree: &Tree, host: &mut Host) {
+    driver::add_versions(tree, &mut host.driver.modules);
+    host.gpus = gpu_identities(tree, host, Instant::now() + IDENTITIES);
+    host.dev_char = dev_char(tree, &host.majors);
+    host.mig_capabilities = mig_capabilities(tree, &host.driver);
+    host.driver.module_options = module_options(tree);
+    host.driver.module_files = module_files(tree, &host.kernel);
+    host.driver.libraries = libraries(tree, &host.driver.root, host.architecture.seen().map(String::as_str));
+    host.toolkit = toolkit(tree);
+    host.engines = engines(tree);
+    host.cdi = cdi(tree, &host.engines);
+    host.secure_boot = secure_boot(tree);
+    host.kernel_log = kernel_log(tree);
+    host.os = os(tree);
+    host.kubelet_static_cpu = kubelet_static_cpu(tree);
+}
+
+fn leave_out(host: &mut Host) {
+    host.dev_char = left_out("host.dev_char", "/dev/char");
+    host.mig_capabilities = left_out("host.mig_capabilities", "/proc/driver/nvidia/capabilities");
+    host.driver.module_options = left_out("host.driver.module_options", "/etc/modprobe.d");
+    host.driver.module_files = left_out("host.driver.module_files", "/lib/modules");
+    host.driver.libraries = left_out("host.driver.libraries", &host.driver.root.path);
+    host.toolkit.version = left_out("host.toolkit.version", "package database");
+    host.toolkit.programs = left_out("host.toolkit.programs", "/usr/bin");
+    host.cdi = left_out("host.cdi", "/etc/cdi");
+    host.secure_boot = left_out("host.secure_boot", "/sys/firmware/efi/efivars");
+    host.kernel_log = left_out("host.kernel_log", "/var/log");
+    host.os = left_out("host.os", "/etc/os-release");
+}
+
+fn left_out<T>(fact: &str, source: &str) -> Observed<T> {
+    Observed::unknown(fact, source, "not looked at by the hook")
+}

@@ -1,1 +1,138 @@
-//! To be written.
+//! Facts of an image. Here: what its root file system tells at a glance.
+
+use std::io::Read as _;
+
+use super::tree::Tree;
+use crate::model::{Image, Observed, Unseen};
+
+/// Dynamic loaders where the psABIs put them, glibc's and musl's. 64-bit first: an image for amd64 may
+/// bring the 32-bit loader as well.
+const LOADERS: [&str; 14] = [
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib64/ld-linux-aarch64.so.1",
+    "/lib64/ld64.so.2",
+    "/lib/ld64.so.1",
+    "/lib/ld-linux-riscv64-lp64d.so.1",
+    "/lib64/ld-linux-loongarch-lp64d.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+    "/lib/ld-musl-powerpc64le.so.1",
+    "/lib/ld-musl-riscv64.so.1",
+    "/lib/ld-linux.so.2",
+    "/lib/ld-linux-armhf.so.3",
+    "/lib/ld-musl-armhf.so.1",
+];
+/// As far as the processor's field, `e_machine`.
+const HEADER_BYTES: usize = 20;
+
+/// Looks at a root file system.
+pub fn look(rootfs: &Tree) -> Image {
+    let architecture = architecture(rootfs).map_err(|unseen| unseen.leaves_open("image.architecture"));
+    Image { architecture: Observed::from(architecture) }
+}
+
+/// By the first loader that is one; an unreadable one does not hide another.
+fn architecture(rootfs: &Tree) -> Result<Option<String>, Unseen> {
+    let mut found: Vec<&str> = Vec::new();
+    let mut unseen = None;
+    for path in LOADERS {
+        match header(rootfs, path) {
+            Ok(header) => found.extend(header.and_then(|header| processor(&header))),
+            Err(e) => unseen = unseen.or(Some(e)),
+        }
+    }
+    let wide: Vec<&str> = found.iter().copied().filter(|name| !matches!(*name, "386" | "arm")).collect();
+    let all = if wide.is_empty() { found } else { wide };
+    match (all.split_first(), unseen) {
+        (Some((first, others)), _) if others.iter().all(|other| other == first) => Ok(Some((*first).to_owned())),
+        (Some(_), _) => Err(Unseen::new("the dynamic loaders", "they are for several processors")),
+        (None, Some(unseen)) => Err(unseen),
+        (None, None) => Ok(None),
+    }
+}
+
+fn header(rootfs: &Tree, path: &str) -> Result<Option<[u8; HEADER_BYTES]>, Unseen> {
+    let Some(mut file) = rootfs.file(path)? else { return Ok(None) };
+    let mut header = [0; HEADER_BYTES];
+    match file.read_exact(&mut header) {
+        Ok(()) => Ok(Some(header)),
+        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(e) => Err(Unseen::new(path, format!("cannot be read ({:?})", e.kind()))),
+    }
+}
+
+/// The processor of an ELF header in the words of the image specification (Go's `GOARCH`).
+fn processor(header: &[u8; HEADER_BYTES]) -> Option<&'static str> {
+    let [0x7f, b'E', b'L', b'F', class, data, .., low, high] = *header else { return None };
+    let little = data == 1;
+    let machine = if little { u16::from_le_bytes([low, high]) } else { u16::from_be_bytes([low, high]) };
+    // e_machine of the System V ABI
+    match (class, machine, little) {
+        (2, 62, true) => Some("amd64"),
+        (2, 183, true) => Some("arm64"),
+        (2, 21, true) => Some("ppc64le"),
+        (2, 21, false) => Some("ppc64"),
+        (2, 22, false) => Some("s390x"),
+        (2, 243, true) => Some("riscv64"),
+        (2, 258, true) => Some("loong64"),
+        (1, 3, true) => Some("386"),
+        (1, 40, true) => Some("arm"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::*;
+    use crate::collect::tree::Kind;
+
+    fn elf(class: u8, machine: u16) -> Vec<u8> {
+        let mut header = vec![0x7f, b'E', b'L', b'F', class, 1, 1];
+        header.resize(16, 0);
+        header.extend([3, 0]);
+        header.extend(machine.to_le_bytes());
+        header.extend([0; 40]);
+        header
+    }
+
+    fn write(root: &Path, path: &str, bytes: &[u8]) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn of(root: &Path) -> Observed<Option<String>> {
+        look(&Tree::open(root, Kind::Image).unwrap()).architecture
+    }
+
+    #[test]
+    fn the_loader_tells_the_processor() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(of(dir.path()), Observed::Known(None));
+        write(dir.path(), "usr/lib64/ld-linux-x86-64.so.2", &elf(2, 62));
+        symlink("usr/lib64", dir.path().join("lib64")).unwrap();
+        assert_eq!(of(dir.path()), Observed::Known(Some("amd64".into())));
+        write(dir.path(), "lib/ld-linux.so.2", &elf(1, 3));
+        assert_eq!(of(dir.path()), Observed::Known(Some("amd64".into())));
+        write(dir.path(), "lib/ld-linux-aarch64.so.1", &elf(2, 183));
+        assert!(of(dir.path()).known().is_err(), "two processors");
+    }
+
+    #[test]
+    fn what_is_no_loader_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "lib/ld-musl-x86_64.so.1", b"short");
+        assert_eq!(of(dir.path()), Observed::Known(None));
+        write(dir.path(), "lib/ld-linux-aarch64.so.1", b"not an ELF file of any length whatever");
+        assert_eq!(of(dir.path()), Observed::Known(None));
+        write(dir.path(), "lib/ld-musl-aarch64.so.1", &elf(2, 183));
+        assert_eq!(of(dir.path()), Observed::Known(Some("arm64".into())));
+        fs::create_dir_all(dir.path().join("lib64/ld64.so.2")).unwrap();
+        assert_eq!(of(dir.path()), Observed::Known(Some("arm64".into())));
+    }
+}

@@ -37,7 +37,7 @@ pub struct Host {
     pub laid_out: bool,
     /// What kind of machine.
     pub platform: Platform,
-    /// Jetson Linux release of `/etc/nv_tegra_release`, `36.4` for `R36, REVISION: 4.0`.
+    /// Jetson Linux release of `/etc/nv_tegra_release`, `36.4.0` for `R36, REVISION: 4.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub l4t: Option<String>,
     /// `/proc/sys/kernel/osrelease`.

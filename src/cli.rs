@@ -1,0 +1,113 @@
+//! The command line: types only. Man page and completions come from here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Finds out before a container starts whether its GPU will work.
+#[derive(Debug, Parser)]
+#[command(
+    name = "gpu-preflight",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "\
+Exit codes: 0 nothing at or above --fail-on, 1 something at or above it, 2 could not judge at all.
+Every long option has a twin in the environment: --host-root is GPU_PREFLIGHT_HOST_ROOT."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options of every command.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge this machine: driver, modules, device nodes, container stack.
+    Host,
+    /// Judge one container: a bundle directory, a config.json, a running container's id, or a pid.
+    Container {
+        /// A directory or file needs a `/` in its name (`./bundle`); digits are a pid; else it is an id.
+        target: PathBuf,
+    },
+    /// List the checks, or show one on its own page.
+    Checks {
+        /// The check's name.
+        id: Option<String>,
+    },
+    /// Act as the OCI hook, for trying: the container's state on standard input, the hook's exit codes.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Hook {
+        /// As for gpu-preflight-hook: --stage, --config, --log, --host-root, --driver-root.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// How to say it.
+    #[arg(long, global = true, value_enum, default_value_t, env = "GPU_PREFLIGHT_FORMAT")]
+    pub format: Format,
+    /// From when on the exit code is 1.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "LEVEL", env = "GPU_PREFLIGHT_FAIL_ON")]
+    pub fail_on: FailOn,
+    /// Checks that shall not count; they stay in the report.
+    #[arg(long, global = true, value_name = "ID[,ID]", value_delimiter = ',', env = "GPU_PREFLIGHT_IGNORE")]
+    pub ignore: Vec<String>,
+    /// This configuration instead of /etc/gpu-preflight.
+    #[arg(long, global = true, value_name = "FILE", env = "GPU_PREFLIGHT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Judge the machine whose /proc, /sys, /dev, /etc, /usr … lie below DIR.
+    #[arg(long, global = true, value_name = "DIR", env = "GPU_PREFLIGHT_HOST_ROOT")]
+    pub host_root: Option<PathBuf>,
+    /// Where the driver's user-space files lie, if not where the toolkit says or in /.
+    #[arg(long, global = true, value_name = "DIR", env = "GPU_PREFLIGHT_DRIVER_ROOT")]
+    pub driver_root: Option<String>,
+    /// Only the verdict and errors.
+    #[arg(long, short, global = true, conflicts_with = "verbose", env = "GPU_PREFLIGHT_QUIET", value_parser = clap::builder::FalseyValueParser::new())]
+    pub quiet: bool,
+    /// Also what could not be judged, and where facts came from.
+    #[arg(long, short, global = true, env = "GPU_PREFLIGHT_VERBOSE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub verbose: bool,
+    /// When to use colour; NO_COLOR is honoured.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", env = "GPU_PREFLIGHT_COLOR")]
+    pub color: Color,
+}
+
+/// How to say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[expect(missing_docs, reason = "the names are the words of the command line")]
+pub enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// From when on the exit code is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[expect(missing_docs, reason = "the names are the words of the command line")]
+pub enum FailOn {
+    #[default]
+    Error,
+    Warning,
+    Unknown,
+    Never,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[expect(missing_docs, reason = "the names are the words of the command line")]
+pub enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}

@@ -1,0 +1,115 @@
+//! May the container's program have more privileges than its user?
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+
+use super::paths::clean;
+use crate::collect::tree::Tree;
+use crate::model::host::NodeKind;
+
+/// What the runtimes search when the container has no `PATH` (runc, crun).
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Directories of `PATH` that are searched.
+const MOST_DIRECTORIES: usize = 32;
+/// Set-user-id and set-group-id.
+const SET_ID: u32 = 0o6000;
+
+/// The program is setuid or setgid, or has file capabilities; `None`: it was not found, or not readable.
+/// What a user may not open by itself, such a program may.
+pub(super) fn may_raise_privileges(
+    program: &str,
+    variables: &BTreeMap<String, String>,
+    cwd: &str,
+    rootfs: &Tree,
+) -> Option<bool> {
+    let (path, mode) = candidates(program, variables, cwd).into_iter().find_map(|path| {
+        let found = rootfs.stat(&path).ok()??;
+        (found.kind == NodeKind::File && found.mode & 0o111 != 0).then_some((path, found.mode))
+    })?;
+    if mode & SET_ID != 0 {
+        return Some(true);
+    }
+    has_file_capabilities(&rootfs.file(&path).ok()??)
+}
+
+fn candidates(program: &str, variables: &BTreeMap<String, String>, cwd: &str) -> Vec<String> {
+    if program.starts_with('/') {
+        return vec![clean(program)];
+    }
+    if program.contains('/') {
+        return vec![clean(&format!("{cwd}/{program}"))];
+    }
+    let path = variables.get("PATH").map_or(DEFAULT_PATH, String::as_str);
+    path.split(':').take(MOST_DIRECTORIES).map(|directory| clean(&format!("{directory}/{program}"))).collect()
+}
+
+#[expect(unsafe_code, reason = "the standard library and nix have no extended attributes")]
+fn has_file_capabilities(file: &File) -> Option<bool> {
+    // SAFETY: the name is a C string, the descriptor is open for the call's duration, and with a size of
+    // 0 the kernel writes nothing and only says how long the value is.
+    let length = unsafe { libc::fgetxattr(file.as_raw_fd(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
+    if length >= 0 {
+        return Some(true);
+    }
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::ENODATA | libc::ENOTSUP) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::collect::tree::Kind;
+
+    #[test]
+    fn set_id_bits_and_file_capabilities() {
+        let dir = tempfile::tempdir().unwrap();
+        let bin = dir.path().join("usr/bin");
+        fs::create_dir_all(&bin).unwrap();
+        for (name, mode) in [("plain", 0o755), ("setuid", 0o4755), ("setgid", 0o2755), ("no-program", 0o644)] {
+            fs::write(bin.join(name), "#!").unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let rootfs = Tree::open(dir.path(), Kind::Image).unwrap();
+        let variables = BTreeMap::new();
+        let ask = |program: &str| may_raise_privileges(program, &variables, "/usr", &rootfs);
+        assert_eq!((ask("/usr/bin/plain"), ask("plain"), ask("bin/plain")), (Some(false), Some(false), Some(false)));
+        assert_eq!((ask("setuid"), ask("./bin/setgid")), (Some(true), Some(true)));
+        assert_eq!((ask("no-program"), ask("absent"), ask("")), (None, None, None));
+        let elsewhere = [("PATH".to_owned(), "/nowhere".to_owned())].into();
+        assert_eq!(may_raise_privileges("plain", &elsewhere, "/", &rootfs), None);
+    }
+
+    #[test]
+    fn file_capabilities_are_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("program");
+        fs::write(&program, "#!").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        if !give_capability(&program) {
+            eprintln!("skipped: file capabilities cannot be set here");
+            return;
+        }
+        let rootfs = Tree::open(dir.path(), Kind::Image).unwrap();
+        assert_eq!(may_raise_privileges("/program", &BTreeMap::new(), "/", &rootfs), Some(true));
+    }
+
+    /// `cap_dac_override+ep`, `struct vfs_cap_data` of revision 2.
+    #[expect(unsafe_code, reason = "as above")]
+    fn give_capability(program: &std::path::Path) -> bool {
+        let mut data = [0_u8; 20];
+        data[..4].copy_from_slice(&0x0200_0001_u32.to_le_bytes());
+        data[4..8].copy_from_slice(&2_u32.to_le_bytes());
+        let path = std::ffi::CString::new(program.to_str().unwrap()).unwrap();
+        // SAFETY: both strings end with NUL and the value is as long as it is said to be.
+        let result = unsafe {
+            libc::setxattr(path.as_ptr(), c"security.capability".as_ptr(), data.as_ptr().cast(), data.len(), 0)
+        };
+        result == 0
+    }
+}

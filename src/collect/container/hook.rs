@@ -1,0 +1,255 @@
+//! A container whose runtime has called us as a hook.
+
+use std::path::{Path, PathBuf};
+
+use super::assemble::{Call, Draft};
+use super::spec::{MOST_BYTES, Spec};
+use super::state::State;
+use crate::collect::tree::{Kind, Tree};
+use crate::model::container::{Container, ContainerNode, LegacyState, Moment, Stage};
+use crate::model::host::NodeKind;
+use crate::model::{Host, Observed};
+
+const MOST_CMDLINE: usize = 128 << 10;
+const MOST_STATUS: usize = 64 << 10;
+/// Where crun keeps its own copy of `config.json` unless `--root` says otherwise.
+const CRUN_ROOT: &str = "/run/crun";
+
+/// A container whose runtime has called us, by its state and its spec. Nothing inside was looked at yet.
+#[derive(Debug)]
+pub struct Called {
+    state: State,
+    stage: Stage,
+    spec: Spec,
+    bundle: Option<PathBuf>,
+    root_path: Option<PathBuf>,
+}
+
+impl Called {
+    /// Reads the spec of a state. `files`: the machine's, from `/` as this process sees it. Nothing makes
+    /// this fail: what could not be read is unknown.
+    pub fn read(state: State, stage: Stage, files: &Tree) -> Self {
+        let (bundle, spec) = spec(&state, files);
+        let root_path = spec
+            .root_path()
+            .map(|root| bundle.as_deref().unwrap_or(Path::new("/")).join(root))
+            .or_else(|| state.root.as_ref().map(PathBuf::from));
+        Self { state, stage, spec, bundle, root_path }
+    }
+
+    /// By its spec it neither wants a GPU nor was given one.
+    pub fn is_idle(&self) -> bool {
+        Draft::new(&self.spec, self.call(None), None).is_idle()
+    }
+
+    /// What the spec says; nodes and libcuda are unknown here.
+    pub fn container(&self, own_program: Option<&str>, host: Option<&Host>) -> Container {
+        Draft::new(&self.spec, self.call(own_program), host).container
+    }
+
+    /// Enters the container to look around in it.
+    pub fn inside<'a>(&'a self, own_program: Option<&'a str>, host: &'a Host, files: &'a Tree) -> Inside<'a> {
+        let (rootfs, is_working_directory) = self.rootfs(files);
+        Inside {
+            draft: Draft::new(&self.spec, self.call(own_program), Some(host)),
+            host,
+            files,
+            rootfs,
+            is_working_directory,
+        }
+    }
+
+    /// The stage of the call.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// The container's first process, as the machine counts it; of no use at createContainer.
+    pub fn pid(&self) -> Option<i32> {
+        self.state.pid
+    }
+
+    /// Its bundle, if it was found.
+    pub fn bundle(&self) -> Option<&Path> {
+        self.bundle.as_deref()
+    }
+
+    /// Where its root file system lies, in its own mount namespace.
+    pub fn root_path(&self) -> Option<&Path> {
+        self.root_path.as_deref().filter(|path| path.is_absolute())
+    }
+
+    /// crun called: its state has a key that the others' have not.
+    pub fn is_crun(&self) -> bool {
+        self.state.root.is_some()
+    }
+
+    fn call<'a>(&'a self, own_program: Option<&'a str>) -> Call<'a> {
+        let bundle = self.bundle.as_deref().unwrap_or(&self.state.bundle).to_str().unwrap_or_default();
+        Call { id: &self.state.id, bundle, moment: Moment::Hook(self.stage), own_program }
+    }
+
+    /// The container's root file system, with its mounts; whether it is the working directory.
+    ///
+    /// At prestart and createRuntime it lies in the mount namespace of the container's first process,
+    /// whose own root is still the host's: never the path by itself, which here shows what was there
+    /// before the mounts. At createContainer we are in that namespace, and the state's pid is of no use;
+    /// if the path cannot be entered (user namespaces), runc's working directory is it.
+    fn rootfs(&self, files: &Tree) -> (Option<Tree>, bool) {
+        if self.stage == Stage::CreateContainer {
+            return match self.root_path().and_then(|path| Tree::open(path, Kind::Container).ok()) {
+                Some(by_path) => (Some(by_path), false),
+                None => (working_directory(files), true),
+            };
+        }
+        let by_process = || {
+            let namespace = files.label().join(format!("proc/{}/root", self.state.pid?));
+            // Links on the way are the namespace's, so they are followed within it.
+            Tree::open(&namespace, Kind::Host).ok()?.below(self.root_path()?.to_str()?, Kind::Container).ok()?
+        };
+        (by_process(), false)
+    }
+}
+
+/// The inside of a container whose runtime has called us.
+pub struct Inside<'a> {
+    draft: Draft<'a>,
+    host: &'a Host,
+    files: &'a Tree,
+    rootfs: Option<Tree>,
+    is_working_directory: bool,
+}
+
+impl Inside<'_> {
+    /// Its nodes as they are, and as a legacy hook that is still to run will leave them; and whether they
+    /// tell that the legacy hook has run, where its place in the list did not.
+    pub fn devices(&mut self) -> (Observed<Vec<ContainerNode>>, bool) {
+        let state = |draft: &Draft<'_>| draft.container.legacy_hook.as_ref().map(|hook| hook.state);
+        let before = state(&self.draft);
+        match &self.rootfs {
+            Some(rootfs) => self.draft.look_at_nodes(self.host, rootfs),
+            // What a hook has made is not in the spec.
+            None if before == Some(LegacyState::HasRun) => {
+                let reason = "the container's root file system could not be entered";
+                self.draft.container.devices = Observed::unknown("container.devices", "/proc", reason);
+            }
+            None => self.draft.foretell_nodes(self.host, None),
+        }
+        let has_run = before == Some(LegacyState::StillToRun) && state(&self.draft) == Some(LegacyState::HasRun);
+        (self.draft.container.devices.clone(), has_run)
+    }
+
+    /// Whether its program may raise its privileges; `None`: nobody can tell, or it is root's anyway.
+    pub fn privileged_entrypoint(&mut self) -> Option<bool> {
+        if let Some(rootfs) = &self.rootfs {
+            self.draft.look_at_entrypoint(rootfs);
+        }
+        self.draft.container.privileged_entrypoint
+    }
+
+    /// Where the loader would find libcuda.
+    pub fn libcuda(&mut self) -> Observed<Vec<String>> {
+        self.draft.look_for_libcuda(self.host, self.files, self.rootfs.as_ref(), self.rootfs.is_some());
+        self.draft.container.libcuda.clone()
+    }
+
+    /// Its root file system, if it could be entered.
+    pub fn rootfs(&self) -> Option<&Tree> {
+        self.rootfs.as_ref()
+    }
+
+    /// What the spec says of it.
+    pub fn container(&self) -> &Container {
+        &self.draft.container
+    }
+
+    /// The root file system is the working directory, and its path cannot be entered.
+    pub fn is_working_directory(&self) -> bool {
+        self.is_working_directory
+    }
+}
+
+/// The bundle and its spec; annotations from the state where the spec has none to show.
+fn spec(state: &State, files: &Tree) -> (Option<PathBuf>, Spec) {
+    let candidates = bundles(state, files);
+    let mut reason = "the runtime names no bundle".to_owned();
+    for bundle in candidates {
+        let path = bundle.join("config.json");
+        let name = path.to_string_lossy();
+        match files.read(&name, MOST_BYTES) {
+            Ok(Some(bytes)) => {
+                let mut spec = Spec::parse(bytes, &name);
+                complete(&mut spec, state);
+                return (Some(bundle), spec);
+            }
+            Ok(None) => reason = "there is no such file".to_owned(),
+            Err(unseen) => reason = unseen.reason,
+        }
+    }
+    let bundle = state.bundle_is_known().then(|| state.bundle.clone());
+    let source =
+        bundle.as_ref().map_or_else(|| "config.json".to_owned(), |b| b.join("config.json").display().to_string());
+    let mut spec = Spec::unread(&source, &reason);
+    complete(&mut spec, state);
+    (bundle, spec)
+}
+
+fn complete(spec: &mut Spec, state: &State) {
+    match &mut spec.annotations {
+        Observed::Known(annotations) => {
+            for (name, value) in &state.annotations {
+                annotations.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        Observed::Unknown(_) if !state.annotations.is_empty() => {
+            spec.annotations = Observed::Known(state.annotations.clone());
+        }
+        Observed::Unknown(_) => {}
+    }
+}
+
+/// Where the bundle may be. crun's state says `/` for some containers with a user namespace (until
+/// 1.27); its own arguments know better, and it keeps a copy of the file below its root directory.
+fn bundles(state: &State, files: &Tree) -> Vec<PathBuf> {
+    if state.bundle_is_known() {
+        return vec![state.bundle.clone()];
+    }
+    let arguments = parent_arguments(files).unwrap_or_default();
+    let option = |names: &[&str]| option(&arguments, names);
+    let mut found: Vec<PathBuf> = option(&["--bundle", "-b"]).map(PathBuf::from).into_iter().collect();
+    if is_one_name(&state.id) {
+        found.push(Path::new(option(&["--root"]).unwrap_or(CRUN_ROOT)).join(&state.id));
+    }
+    found.retain(|path| path.is_absolute());
+    found
+}
+
+/// The command line of the runtime, our parent as the host counts.
+fn parent_arguments(files: &Tree) -> Option<Vec<String>> {
+    let status = files.read_text("/proc/self/status", MOST_STATUS).ok()??;
+    let parent: u32 = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+    let line = files.read_text(&format!("/proc/{parent}/cmdline"), MOST_CMDLINE).ok()??;
+    Some(line.split('\0').map(str::to_owned).collect())
+}
+
+fn option<'a>(arguments: &'a [String], names: &[&str]) -> Option<&'a str> {
+    arguments.iter().enumerate().find_map(|(place, argument)| {
+        names.iter().find_map(|name| match argument.strip_prefix(name)? {
+            "" => arguments.get(place + 1).map(String::as_str),
+            rest => rest.strip_prefix('='),
+        })
+    })
+}
+
+fn is_one_name(id: &str) -> bool {
+    !id.is_empty() && !id.contains('/') && id != "." && id != ".."
+}
+
+/// The working directory, if it can be a container's root: not the machine's own (youki), not a bundle
+/// (crun).
+fn working_directory(files: &Tree) -> Option<Tree> {
+    let here = Tree::open(Path::new("."), Kind::Container).ok()?;
+    let is_machine = here.stat("/").ok()??.identity == files.stat("/").ok()??.identity;
+    let has_dev = here.stat("/dev").ok()?.is_some_and(|dev| dev.kind == NodeKind::Directory);
+    (!is_machine && has_dev).then_some(here)
+}

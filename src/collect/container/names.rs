@@ -1,0 +1,103 @@
+//! Names of NVIDIA's device nodes, driver files and hooks.
+//!
+//! Sources: NVIDIA container toolkit at 1.19 and libnvidia-container at 1.18 (hook and tool names,
+//! `/dev/nvidia*`), WSL documentation (`/dev/dxg`), Jetson Linux 36 CSV files (`nvmap`, `nvhost-*`,
+//! `nvgpu`), Linux `Documentation/driver-api/vfio.rst` (`/dev/vfio`); looked at 2026-08.
+
+use super::paths::file_name;
+
+/// Whose node a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeFamily {
+    /// `/dev/nvidia…`
+    Nvidia,
+    /// `/dev/dxg`
+    Wsl,
+    /// Jetson's integrated GPU.
+    Tegra,
+    /// A function handed to a virtual machine.
+    Vfio,
+}
+
+/// Whose node it is, by its clean path in the container; `None`: nobody's that matters here.
+pub(super) fn node_family(path: &str) -> Option<NodeFamily> {
+    let name = path.strip_prefix("/dev/")?;
+    if name.starts_with("nvidia") {
+        Some(NodeFamily::Nvidia)
+    } else if name == "dxg" {
+        Some(NodeFamily::Wsl)
+    } else if name == "nvmap" || name.starts_with("nvhost-") || name == "nvgpu" || name.starts_with("nvgpu/") {
+        Some(NodeFamily::Tegra)
+    } else if name.strip_prefix("vfio/").is_some_and(|group| group != "vfio") {
+        Some(NodeFamily::Vfio)
+    } else {
+        None
+    }
+}
+
+/// A node of NVIDIA's, under whatever driver: what the lists of a container's nodes hold.
+pub(super) fn is_gpu_node(path: &str) -> bool {
+    node_family(path).is_some_and(|family| family != NodeFamily::Vfio)
+}
+
+/// A library of the driver, by the name of its file: `libcuda.so.550.163.01`, `libnvidia-ml.so.1`.
+pub(super) fn is_driver_library(path: &str) -> bool {
+    let name = file_name(path);
+    name.contains(".so")
+        && !path.contains("/stubs/")
+        && (is_libcuda(name)
+            || ["libnvidia-", "libnvcuvid.", "libnvoptix.", "libcudadebugger.", "libdxcore.", "libnvrm_"]
+                .iter()
+                .any(|start| name.starts_with(start))
+            || name.contains("_nvidia.so"))
+}
+
+/// libcuda itself, not a stub of it.
+pub(super) fn is_libcuda(path: &str) -> bool {
+    file_name(path).starts_with("libcuda.so") && !path.contains("/stubs/")
+}
+
+/// The tool that injects for the legacy hook and for `ctr --gpus`.
+pub(super) const CONTAINER_CLI: &str = "nvidia-container-cli";
+
+/// NVIDIA's injecting hook, by the name of a program. The operator wraps its programs and adds `.real`.
+pub(super) fn is_legacy_hook(program: &str) -> bool {
+    let name = file_name(program);
+    matches!(
+        name.strip_suffix(".real").unwrap_or(name),
+        "nvidia-container-runtime-hook" | "nvidia-container-toolkit" | CONTAINER_CLI
+    )
+}
+
+/// A hook of a CDI specification of NVIDIA's: `nvidia-cdi-hook`, or `nvidia-ctk hook` before 1.17.
+pub(super) fn is_cdi_hook(program: &str) -> bool {
+    let name = file_name(program);
+    matches!(name.strip_suffix(".real").unwrap_or(name), "nvidia-cdi-hook" | "nvidia-ctk")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_by_name() {
+        use NodeFamily::{Nvidia, Tegra, Vfio, Wsl};
+        let family = |path| node_family(path);
+        assert_eq!((family("/dev/nvidia0"), family("/dev/nvidia-caps/nvidia-cap1")), (Some(Nvidia), Some(Nvidia)));
+        assert_eq!((family("/dev/dxg"), family("/dev/dxgx")), (Some(Wsl), None));
+        assert_eq!((family("/dev/nvmap"), family("/dev/nvgpu/igpu0/ctrl")), (Some(Tegra), Some(Tegra)));
+        assert_eq!((family("/dev/vfio/45"), family("/dev/vfio/vfio")), (Some(Vfio), None));
+        assert_eq!((family("/dev/nvme0"), family("/dev/nvram"), family("/mnt/nvidia0")), (None, None, None));
+    }
+
+    #[test]
+    fn files_by_name() {
+        assert!(is_driver_library("/usr/lib/libnvidia-ml.so.550.163.01") && is_driver_library("/x/libEGL_nvidia.so.0"));
+        assert!(
+            !is_driver_library("/usr/local/cuda/lib64/stubs/libcuda.so") && !is_driver_library("/x/libcudart.so.12")
+        );
+        assert!(!is_driver_library("/usr/share/libnvidia-container/notes"));
+        assert!(is_legacy_hook("/usr/local/nvidia/toolkit/nvidia-container-runtime-hook.real"));
+        assert!(!is_legacy_hook("/usr/bin/nvidia-cdi-hook") && is_cdi_hook("/usr/bin/nvidia-cdi-hook"));
+    }
+}

@@ -1,0 +1,129 @@
+//! `gpu-preflight container`: judges one container, before its start or while it runs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::checks;
+use crate::cli::Common;
+use crate::collect::container::{self, Reading};
+use crate::collect::host::{self, Options, Scope};
+use crate::collect::image;
+use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKind, Wish};
+use crate::collect::tree::Tree;
+use crate::commands::output::{Failed, finish};
+use crate::commands::setting;
+use crate::model::container::Given;
+use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Verdict};
+use crate::policy;
+use crate::report::json::Subjects;
+
+/// Whoever calls waits for the answer; a kernel that is slow may be.
+const REHEARSAL: Duration = Duration::from_secs(2);
+
+/// Reads, judges, prints.
+pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
+    let files = setting::host_tree(common)?;
+    let policy = setting::policy(common, &files)?;
+    let options =
+        Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
+    let host = host::read(&files, &options);
+    let reading = read(target, &host, &files)?;
+    let image = look_at_image(&reading);
+    let container = &reading.container;
+    let facts = Facts { host: &host, image: &image, container, place: Place::Hook };
+    let report = policy::report(&policy, Some(container), &common.ignore, checks::judge(&facts));
+    let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(container) };
+    finish("container", &target.display().to_string(), &headline(container, &report), &report, subjects, common)
+}
+
+/// A path, a pid, or a container's id, in this order.
+fn read(target: &Path, host: &Host, files: &Tree) -> Result<Reading, Failed> {
+    let name = target.display().to_string();
+    let text = target.to_str().unwrap_or_default();
+    let failed = |reason: String| {
+        Failed::new(
+            name.clone(),
+            reason,
+            "a bundle directory, a config.json, a pid, or the id of a container that runs",
+        )
+    };
+    if text.contains('/') || text == "." || text == ".." {
+        return container::read_bundle(target, host, files)
+            .map_err(|unseen| failed(format!("{}: {}", unseen.source, unseen.reason)));
+    }
+    if let Ok(pid) = text.parse::<i32>() {
+        return running(pid, None, host, files).map_err(failed);
+    }
+    match container::by_id(files, text) {
+        Err(unseen) => Err(failed(unseen.reason)),
+        Ok(None) => {
+            Err(failed("no engine's files know a container of this id; a directory needs a / in its name".to_owned()))
+        }
+        Ok(Some(located)) => match (located.pid, located.bundle) {
+            (Some(pid), bundle) => running(pid, bundle.as_deref(), host, files).map_err(failed),
+            (None, Some(bundle)) => {
+                container::read_bundle(&bundle, host, files).map_err(|unseen| failed(unseen.reason))
+            }
+            (None, None) => Err(failed("it does not run, and its bundle is gone".to_owned())),
+        },
+    }
+}
+
+/// A container that runs, with the kernel's word on its nodes.
+fn running(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result<Reading, String> {
+    let mut reading = container::read_pid(pid, bundle, host, files)
+        .map_err(|unseen| format!("{}: {}", unseen.source, unseen.reason))?;
+    let container = &mut reading.container;
+    if let (false, Observed::Known(nodes), Some(identity)) =
+        (host.laid_out, &mut container.devices, container.user.seen())
+    {
+        let answers = rehearsal::rehearse(&Rehearsal {
+            place: Seen::Running { pid },
+            identity,
+            nodes: nodes.iter().map(|node| Wish::of(&node.path)).collect(),
+            keep_groups: false,
+            // It has its capabilities by now, whatever gave them.
+            runtime: RuntimeKind::Unknown,
+            privileged_entrypoint: Some(false),
+            deadline: REHEARSAL,
+        });
+        for (node, answer) in nodes.iter_mut().zip(answers) {
+            if let Look::Node(stat) = &answer.look {
+                (node.uid, node.gid) = (stat.uid, stat.gid);
+            }
+            node.access = answer.access;
+        }
+    }
+    Ok(reading)
+}
+
+fn look_at_image(reading: &Reading) -> Image {
+    match &reading.rootfs {
+        Some(rootfs) => image::look(rootfs),
+        None => Image {
+            architecture: Observed::unknown("image.architecture", "the root file system", "it could not be entered"),
+        },
+    }
+}
+
+fn headline(container: &Container, report: &Report) -> String {
+    let wish = if container.wants_gpu.wanted { "wants a GPU" } else { "wants no GPU" };
+    let given = match container.gpu_given.seen() {
+        None => "how one is given could not be told",
+        Some(Given::None) => "none is given",
+        Some(Given::Cdi) => "given by CDI",
+        Some(Given::LegacyHook) => "given by NVIDIA's hook",
+        Some(Given::Privileged) => "given by running privileged",
+        Some(Given::RawDevices) => "given as single devices",
+        Some(Given::Wsl) => "given by WSL",
+        Some(Given::Tegra) => "given as Jetson's devices",
+        Some(Given::Vm) => "given to a virtual machine",
+    };
+    let answer = match report.verdict {
+        Verdict::Fail => "its start would be refused",
+        Verdict::Unknown => "some of it could not be judged",
+        Verdict::Pass => "its GPU will work as far as can be told",
+        Verdict::Skip => "nothing to judge",
+    };
+    format!("{answer} (it {wish}, {given})")
+}

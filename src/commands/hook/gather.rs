@@ -1,0 +1,268 @@
+//! The look into the container, in a child: a root file system whose server never answers must not keep
+//! the hook, and with it the runtime, from ending. Every fact is told as soon as it is known.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::collect::child;
+use crate::collect::container::{Called, Inside};
+use crate::collect::image;
+use crate::collect::rehearsal::{self, Look, Place, Rehearsal, RuntimeKind, Wish};
+use crate::collect::tree::Tree;
+use crate::model::container::{Access, ContainerNode, LegacyState, Refusal, Stage};
+use crate::model::host::NodeKind;
+use crate::model::{Container, Host, Image, Observed, Unknown};
+
+/// The rehearsal takes a fifth of a millisecond; a thousand times that is late.
+const REHEARSAL: Duration = Duration::from_millis(200);
+
+/// What the child tells is a few kilobytes; a container may have many nodes.
+const TOLD_LIMIT: usize = 1 << 20;
+
+/// A container's facts, with what could not be seen in time named.
+pub(super) struct Gathered {
+    pub(super) container: Container,
+    pub(super) image: Image,
+    /// The deadline came before the look was done.
+    pub(super) late: bool,
+}
+
+/// One fact, on its way from the child. Lines of JSON.
+#[derive(Serialize, Deserialize)]
+enum Told {
+    LegacyHasRun,
+    Devices(Result<Vec<Node>, Lack>),
+    Libcuda(Result<Vec<String>, Lack>),
+    Entrypoint(Option<bool>),
+    Architecture(Result<Option<String>, Lack>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Lack(String, String, String);
+
+/// A node with all that the report leaves out.
+#[derive(Serialize, Deserialize)]
+struct Node {
+    path: String,
+    kind: u8,
+    number: (u32, u32),
+    mode: u32,
+    owner: (u32, u32),
+    looked_at: bool,
+    access: u8,
+    reason: String,
+}
+
+/// Looks into the container until the deadline.
+pub(super) fn gather(
+    called: &Called,
+    own_program: Option<&str>,
+    host: &Host,
+    files: &Tree,
+    deadline: Instant,
+) -> Gathered {
+    let mut container = called.container(own_program, Some(host));
+    let mut image = Image::default();
+    let late = |fact: &str| Unknown::new(fact, "the container", "it did not show in time");
+    container.devices = Observed::Unknown(late("container.devices"));
+    container.libcuda = Observed::Unknown(late("container.libcuda"));
+    image.architecture = Observed::Unknown(late("image.architecture"));
+
+    let answer = child::run(deadline, TOLD_LIMIT, |out| look(called, own_program, host, files, out));
+    let (bytes, complete) = answer.map_or_else(|_| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
+    for told in bytes.split_inclusive(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()) {
+        match told {
+            Told::LegacyHasRun => {
+                if let Some(hook) = container.legacy_hook.as_mut() {
+                    hook.state = LegacyState::HasRun;
+                }
+            }
+            Told::Devices(devices) => {
+                container.devices = received(devices.map(|d| d.into_iter().map(ContainerNode::from).collect()))
+            }
+            Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
+            Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
+            Told::Architecture(architecture) => image.architecture = received(architecture),
+        }
+    }
+    Gathered { container, image, late: !complete }
+}
+
+/// In the child.
+fn look(called: &Called, own_program: Option<&str>, host: &Host, files: &Tree, out: &mut File) {
+    let mut tell = |told: &Told| {
+        if let Ok(mut line) = serde_json::to_vec(told) {
+            line.push(b'\n');
+            let _ = out.write_all(&line);
+        }
+    };
+    let mut inside = called.inside(own_program, host, files);
+    let (mut devices, has_run) = inside.devices();
+    if has_run {
+        tell(&Told::LegacyHasRun);
+    }
+    // The nodes are told twice: what they are must not be lost where the kernel is slow to answer for
+    // them, or the entrypoint lies on a file system that does not answer.
+    tell(&Told::Devices(sent(devices.as_ref().map(|nodes| nodes.iter().map(Node::from).collect()))));
+    if let Observed::Known(nodes) = &mut devices {
+        let privileged_entrypoint = inside.privileged_entrypoint();
+        tell(&Told::Entrypoint(privileged_entrypoint));
+        rehearse(called, host, files, &inside, privileged_entrypoint, nodes);
+        tell(&Told::Devices(Ok(nodes.iter().map(Node::from).collect())));
+    }
+    tell(&Told::Libcuda(sent(inside.libcuda())));
+    if let Some(rootfs) = inside.rootfs() {
+        tell(&Told::Architecture(sent(image::look(rootfs).architecture)));
+    }
+}
+
+/// Asks the kernel about the nodes that are there. Those that a hook has still to make cannot be asked.
+fn rehearse(
+    called: &Called,
+    host: &Host,
+    files: &Tree,
+    inside: &Inside<'_>,
+    privileged_entrypoint: Option<bool>,
+    nodes: &mut [ContainerNode],
+) {
+    let wishes: Vec<Wish> =
+        nodes.iter().filter(|n| n.looked_at && n.kind == NodeKind::CharDevice).map(|n| Wish::of(&n.path)).collect();
+    let (Some(rootfs), false) = (called.root_path(), wishes.is_empty()) else { return };
+    let place = match (called.stage(), called.pid()) {
+        (Stage::CreateContainer, _) => {
+            Place::Container { rootfs: if inside.is_working_directory() { Path::new(".") } else { rootfs } }
+        }
+        // A machine that is only laid out has no process whose access could be rehearsed.
+        (_, Some(pid)) if !host.laid_out => Place::Runtime { pid, rootfs },
+        _ => return,
+    };
+    let container = inside.container();
+    let Some(identity) = container.user.seen() else { return };
+    let keep_groups = container
+        .annotations
+        .seen()
+        .is_some_and(|all| all.get("run.oci.keep_original_groups").is_some_and(|v| v == "1"));
+    let answers = rehearsal::rehearse(&Rehearsal {
+        place,
+        identity,
+        nodes: wishes,
+        keep_groups,
+        runtime: if called.is_crun() { RuntimeKind::Crun } else { RuntimeKind::of_parent(files) },
+        privileged_entrypoint,
+        deadline: REHEARSAL,
+    });
+    let mut answers: BTreeMap<String, rehearsal::Answer> = answers.into_iter().map(|a| (a.path.clone(), a)).collect();
+    for node in nodes {
+        let Some(answer) = answers.remove(&node.path) else { continue };
+        if let Look::Node(stat) = answer.look {
+            (node.uid, node.gid) = (stat.uid, stat.gid);
+        }
+        node.access = answer.access;
+    }
+}
+
+fn sent<T>(fact: Observed<T>) -> Result<T, Lack> {
+    match fact {
+        Observed::Known(value) => Ok(value),
+        Observed::Unknown(Unknown { fact, source, reason }) => Err(Lack(fact, source, reason)),
+    }
+}
+
+fn received<T>(told: Result<T, Lack>) -> Observed<T> {
+    match told {
+        Ok(value) => Observed::Known(value),
+        Err(Lack(fact, source, reason)) => Observed::Unknown(Unknown { fact, source, reason }),
+    }
+}
+
+const KINDS: [NodeKind; 6] = [
+    NodeKind::CharDevice,
+    NodeKind::BlockDevice,
+    NodeKind::File,
+    NodeKind::Directory,
+    NodeKind::Fifo,
+    NodeKind::Socket,
+];
+
+impl From<&ContainerNode> for Node {
+    fn from(node: &ContainerNode) -> Self {
+        let (access, reason) = match &node.access {
+            Access::Granted => (0, String::new()),
+            Access::Refused(Refusal::Mode) => (1, String::new()),
+            Access::Refused(Refusal::Cgroup) => (2, String::new()),
+            Access::Refused(Refusal::NoDev) => (3, String::new()),
+            Access::Unknown(reason) => (4, reason.clone()),
+        };
+        let kind = KINDS.iter().position(|kind| *kind == node.kind).and_then(|place| u8::try_from(place).ok());
+        Self {
+            path: node.path.clone(),
+            kind: kind.unwrap_or(u8::MAX),
+            number: (node.major, node.minor),
+            mode: node.mode,
+            owner: (node.uid, node.gid),
+            looked_at: node.looked_at,
+            access,
+            reason,
+        }
+    }
+}
+
+impl From<Node> for ContainerNode {
+    fn from(node: Node) -> Self {
+        Self {
+            path: node.path,
+            kind: KINDS.get(usize::from(node.kind)).copied().unwrap_or(NodeKind::File),
+            major: node.number.0,
+            minor: node.number.1,
+            mode: node.mode,
+            uid: node.owner.0,
+            gid: node.owner.1,
+            access: match node.access {
+                0 => Access::Granted,
+                1 => Access::Refused(Refusal::Mode),
+                2 => Access::Refused(Refusal::Cgroup),
+                3 => Access::Refused(Refusal::NoDev),
+                _ => Access::Unknown(node.reason),
+            },
+            looked_at: node.looked_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_arrives_as_it_was_sent() {
+        for access in [
+            Access::Granted,
+            Access::Refused(Refusal::Mode),
+            Access::Refused(Refusal::Cgroup),
+            Access::Refused(Refusal::NoDev),
+            Access::Unknown("late".into()),
+        ] {
+            for kind in KINDS {
+                let node = ContainerNode {
+                    path: "/dev/nvidia0".into(),
+                    kind,
+                    major: 195,
+                    minor: 3,
+                    mode: 0o660,
+                    uid: 1,
+                    gid: 44,
+                    access: access.clone(),
+                    looked_at: true,
+                };
+                let line = serde_json::to_vec(&Told::Devices(Ok(vec![Node::from(&node)]))).unwrap();
+                let Ok(Told::Devices(Ok(mut nodes))) = serde_json::from_slice(&line) else { panic!("another fact") };
+                assert_eq!(nodes.pop().map(ContainerNode::from), Some(node));
+            }
+        }
+    }
+}

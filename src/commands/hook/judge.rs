@@ -1,0 +1,229 @@
+//! From a state to a decision.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::arguments::Arguments;
+use super::gather::{Gathered, gather};
+use super::{BUDGET, configuration, journal};
+use crate::checks;
+use crate::collect::container::{Called, State};
+use crate::collect::host::{self, Options, Scope};
+use crate::collect::tree::{Kind, Tree};
+use crate::model::{Container, Facts, Host, Judged, Place, Report, Severity, Verdict};
+use crate::policy::{self, Decision, Mode, Policy};
+use crate::report::line;
+use crate::report::log::{self as log_line, Entry};
+
+/// What the hook does.
+#[derive(Debug, Default)]
+pub(super) struct Decided {
+    /// Its exit code; 0 starts the container.
+    pub(super) code: u8,
+    /// What it prints.
+    pub(super) text: String,
+}
+
+/// How long the driver may take to tell which GPU is which, where a check has to know.
+const IDENTITIES: Duration = Duration::from_millis(300);
+
+/// How often a machine that is not ready yet is looked at again (`wait_for_driver`).
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What is kept of the time it was registered with, to end before the runtime ends it.
+const RESERVE: Duration = Duration::from_secs(3);
+
+/// Judges the container of a state.
+pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -> Decided {
+    let root = arguments.host_root.as_deref().unwrap_or(Path::new("/"));
+    let Ok(files) = Tree::open(root, Kind::Host) else { return Decided::default() };
+    let state = match State::parse(state) {
+        Ok(state) => state,
+        Err(unseen) => {
+            let remark = format!("{}: {}; the container starts unjudged", unseen.source, unseen.reason);
+            Record { arguments, files: &files, started, mode: Mode::Enforce, remarks: vec![remark] }.write(
+                &unjudged(),
+                &Container::default(),
+                true,
+            );
+            return Decided::default();
+        }
+    };
+    let called = Called::read(state, arguments.stage, &files);
+    if called.is_idle() {
+        return Decided::default();
+    }
+    let (policy, mut remarks) = configuration::read(arguments.config.as_deref(), &files);
+    remarks.extend(arguments.odd.iter().map(|odd| format!("ignored: {odd}")));
+    let glance = called.container(None, None);
+    let mode = policy.mode_for(&glance);
+    if mode == Mode::Off {
+        return Decided::default();
+    }
+    remarks.extend(policy.asked_by(&glance).lowered);
+
+    let waits = policy.wait_for_driver.min(arguments.timeout.saturating_sub(RESERVE));
+    let question = Question { arguments, files: &files, called: &called, policy: &policy };
+    let mut judged = question.judge(started + BUDGET);
+    while may_come_yet(&judged.report) && started.elapsed() + PAUSE < waits {
+        std::thread::sleep(PAUSE);
+        judged = question.judge(Instant::now() + BUDGET);
+    }
+    if judged.gathered.late {
+        remarks.push("decided at the deadline with what there was".to_owned());
+    }
+    let decision = policy.decide(&judged.report, &judged.gathered.container);
+    let starts = decision == Decision::Start || mode == Mode::Warn;
+    Record { arguments, files: &files, started, mode, remarks }.write(
+        &judged.report,
+        &judged.gathered.container,
+        starts,
+    );
+    match decision {
+        Decision::Start => Decided::default(),
+        Decision::Refuse(code) => Decided {
+            code: if starts { 0 } else { code },
+            text: line::hook(&judged.report, policy.allow_override, !starts),
+        },
+    }
+}
+
+struct Question<'a> {
+    arguments: &'a Arguments,
+    files: &'a Tree,
+    called: &'a Called,
+    policy: &'a Policy,
+}
+
+struct Answered {
+    report: Report,
+    gathered: Gathered,
+}
+
+impl Question<'_> {
+    /// Looks and judges. What one container's judgement usually needs is looked at first; facts that a
+    /// check then names as lacking are read, and it is asked again.
+    fn judge(&self, deadline: Instant) -> Answered {
+        let options = Options {
+            laid_out: self.arguments.host_root.is_some(),
+            driver_root: self.arguments.driver_root.clone(),
+            scope: Scope::Hook,
+        };
+        let mut host = host::read(self.files, &options);
+        let gathered = gather(self.called, self.arguments.own_program.as_deref(), &host, self.files, deadline);
+        let mut outcomes = ask(&host, &gathered);
+        let mut read = BTreeSet::new();
+        while Instant::now() < deadline && self.read_what_lacks(&outcomes, &mut host, &mut read) {
+            outcomes = ask(&host, &gathered);
+        }
+        Answered { report: policy::report(self.policy, Some(&gathered.container), &[], outcomes), gathered }
+    }
+
+    /// Reads facts of the machine that the checks named; `false`: there is none that was not tried.
+    fn read_what_lacks(&self, outcomes: &[Judged], host: &mut Host, read: &mut BTreeSet<&'static str>) -> bool {
+        let lacking =
+            outcomes.iter().filter_map(|judged| judged.judgement.as_ref().err()).map(|unknown| unknown.fact.as_str());
+        let wanted: BTreeSet<&'static str> =
+            lacking.filter_map(|fact| FURTHER.into_iter().find(|known| *known == fact)).collect();
+        let mut any = false;
+        for fact in wanted {
+            if read.insert(fact) {
+                self.read_further(fact, host);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn read_further(&self, fact: &str, host: &mut Host) {
+        let files = self.files;
+        match fact {
+            "host.gpus" => host.gpus = host::gpu_identities(files, host, Instant::now() + IDENTITIES),
+            "host.pci" => host.pci = host::pci(files),
+            "host.dev_char" => host.dev_char = host::dev_char(files, &host.majors),
+            "host.mig_capabilities" => host.mig_capabilities = host::mig_capabilities(files, &host.driver),
+            "host.driver.module_options" => host.driver.module_options = host::module_options(files),
+            "host.driver.module_files" => host.driver.module_files = host::module_files(files, &host.kernel),
+            "host.driver.libraries" => {
+                let architecture = host.architecture.seen().map(String::as_str);
+                host.driver.libraries = host::libraries(files, &host.driver.root, architecture);
+            }
+            "host.toolkit.version" | "host.toolkit.programs" => host.toolkit = host::toolkit(files),
+            "host.cdi" => {
+                host.engines = host::engines(files);
+                host.cdi = host::cdi(files, &host.engines);
+            }
+            "host.secure_boot" => host.secure_boot = host::secure_boot(files),
+            "host.kernel_log" => host.kernel_log = host::kernel_log(files),
+            _ => host.os = host::os(files),
+        }
+    }
+}
+
+/// What the first look leaves out.
+const FURTHER: [&str; 13] = [
+    "host.gpus",
+    "host.pci",
+    "host.dev_char",
+    "host.mig_capabilities",
+    "host.driver.module_options",
+    "host.driver.module_files",
+    "host.driver.libraries",
+    "host.toolkit.version",
+    "host.toolkit.programs",
+    "host.cdi",
+    "host.secure_boot",
+    "host.kernel_log",
+    "host.os",
+];
+
+fn ask(host: &Host, gathered: &Gathered) -> Vec<Judged> {
+    checks::judge(&Facts { host, image: &gathered.image, container: &gathered.container, place: Place::Hook })
+}
+
+/// What refuses the container is the lack of modules or nodes, and those may be on their way at boot.
+fn may_come_yet(report: &Report) -> bool {
+    let of_boot = [
+        "driver-not-loaded",
+        "uvm-module-not-loaded",
+        "device-nodes-not-created-yet",
+        "control-node-missing",
+        "gpu-node-missing",
+        "uvm-node-missing",
+    ];
+    let mut errors = report.counted().filter(|f| f.severity == Severity::Error).peekable();
+    errors.peek().is_some() && errors.all(|f| of_boot.contains(&f.id))
+}
+
+fn unjudged() -> Report {
+    Report { verdict: Verdict::Unknown, findings: Vec::new(), unknown: Vec::new() }
+}
+
+/// What a line of the decision log needs besides the report.
+struct Record<'a> {
+    arguments: &'a Arguments,
+    files: &'a Tree,
+    started: Instant,
+    mode: Mode,
+    remarks: Vec<String>,
+}
+
+impl Record<'_> {
+    fn write(&self, report: &Report, container: &Container, start: bool) {
+        let entry = Entry {
+            time: SystemTime::now(),
+            stage: self.arguments.stage.name(),
+            mode: self.mode.name(),
+            start,
+            took: self.started.elapsed(),
+            remarks: &self.remarks,
+        };
+        let line = log_line::line(&entry, report, container);
+        if let Err(errno) =
+            journal::write(&line, self.arguments.log.as_deref(), self.arguments.host_root.as_deref(), self.files)
+        {
+            log::debug!("the decision log was not written: {errno}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The OCI hook: state on standard input, judge, exit.
+//!
+//! It reads no environment variable of its own process: at createContainer runc hands it the image's.
+//! It never opens a device node, executes nothing, and starts a container rather than to stand in its
+//! way when it cannot tell: whatever goes wrong in here means *start*, and is logged.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+
+mod arguments;
+pub mod configuration;
+mod gather;
+mod journal;
+mod judge;
+pub mod process;
+
+use arguments::Arguments;
+
+/// The hook decides within this time with what it has.
+const BUDGET: Duration = Duration::from_secs(1);
+
+/// A state is at most this long.
+const STATE_LIMIT: usize = 64 * 1024;
+
+/// Runs the hook with the arguments behind the program's name; returns its exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let started = Instant::now();
+    let own_program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let arguments = Arguments { own_program, ..Arguments::parse(args) };
+    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let state = read_state(started + BUDGET);
+        judge::container(&arguments, &state, started)
+    }));
+    let decision = judged.unwrap_or_default();
+    if !decision.text.is_empty() {
+        let _ = std::io::stderr().write_all(decision.text.as_bytes());
+    }
+    decision.code
+}
+
+/// Standard input up to its end, the limit or the deadline: a runtime writes the state and closes.
+fn read_state(deadline: Instant) -> Vec<u8> {
+    let input = std::io::stdin();
+    let mut bytes = Vec::new();
+    let mut chunk = [0_u8; 4096];
+    while bytes.len() <= STATE_LIMIT {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+        match nix::poll::poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(0) | Err(Errno::EINTR) => continue,
+            Ok(_) => {}
+            Err(_) => break,
+        }
+        match nix::unistd::read(&input, &mut chunk) {
+            Ok(0) => break,
+            Ok(n) => bytes.extend_from_slice(&chunk[..n]),
+            Err(Errno::EINTR | Errno::EAGAIN) => {}
+            Err(_) => break,
+        }
+    }
+    bytes
+}

@@ -1,0 +1,51 @@
+//! What every command that judges needs first: the machine's tree, and the policy.
+
+use std::path::{Path, PathBuf};
+
+use crate::checks;
+use crate::cli::Common;
+use crate::collect::tree::{Kind, Tree};
+use crate::commands::hook::configuration;
+use crate::commands::output::{Failed, complain};
+use crate::policy::{Policy, known_checks};
+
+/// The machine's files: `/`, or those below `--host-root`.
+pub(crate) fn host_tree(common: &Common) -> Result<Tree, Failed> {
+    let root = common.host_root.as_deref().unwrap_or(Path::new("/"));
+    Tree::open(root, Kind::Host).map_err(|error| {
+        Failed::new(
+            root.display().to_string(),
+            format!("the host's root cannot be entered ({error})"),
+            "name a directory that is there with --host-root",
+        )
+    })
+}
+
+/// The machine's policy, with every trouble in its files said on standard error.
+pub(crate) fn policy(common: &Common, host: &Tree) -> Result<Policy, Failed> {
+    let told = common.config.as_deref().map(readable).transpose()?;
+    let (policy, remarks) = configuration::read(told.as_deref(), host);
+    for remark in remarks {
+        complain(&format!("gpu-preflight: {remark}"));
+    }
+    let known = known_checks(checks::all().map(|(_, check)| check.id));
+    for id in &common.ignore {
+        if !known.contains(id.as_str()) {
+            return Err(Failed::new(format!("--ignore {id}"), "no check has this name", "gpu-preflight checks"));
+        }
+    }
+    Ok(policy)
+}
+
+/// The file of `--config`: one that was named and is not there is an error, not a default.
+fn readable(path: &Path) -> Result<PathBuf, Failed> {
+    let failed =
+        |reason: String| Failed::new(path.display().to_string(), reason, "name a file that is there with --config");
+    let absolute = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
+    let here = Tree::open(Path::new("/"), Kind::Host).map_err(|error| failed(error.to_string()))?;
+    match here.stat(&absolute.to_string_lossy()) {
+        Ok(Some(_)) => Ok(absolute),
+        Ok(None) => Err(failed("it is absent".to_owned())),
+        Err(unseen) => Err(failed(unseen.reason)),
+    }
+}

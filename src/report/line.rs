@@ -1,0 +1,158 @@
+//! What the hook prints: a first line that is complete in itself, and a few more.
+//!
+//! Engines show it in odd ways: runc puts it behind its own words, docker glues `: unknown.` to its
+//! last line, kubectl cuts it, and some reclassify an error by phrases in it.
+
+use std::fmt::Write as _;
+
+use crate::model::wording::{cut, quote, without_forbidden_phrases};
+use crate::model::{Finding, Report, Severity};
+
+/// The first line has at most this many bytes.
+pub const FIRST_LINE: usize = 400;
+
+/// All of it has at most this many: 64 KiB would fill the pipe that runc reads only at the end.
+const ALL: usize = 4000;
+
+/// How many further errors are named.
+const FURTHER: usize = 3;
+
+/// What the hook says of a container that it refuses, or (`refused` is false) would refuse if it were
+/// not told only to warn.
+pub fn hook(report: &Report, allow_override: bool, refused: bool) -> String {
+    let mut text = match report.first_error() {
+        Some(error) => first_line(error, allow_override, refused),
+        None => unknown_line(report, allow_override, refused),
+    };
+    let further = report.counted().filter(|f| f.severity == Severity::Error).skip(1);
+    for finding in further.take(FURTHER) {
+        let _ = write!(text, "\nalso [{}]: {}", finding.id, cut(&finding.message, FIRST_LINE / 2));
+    }
+    let mut text = without_forbidden_phrases(&text);
+    if text.len() > ALL {
+        text = cut(&text, ALL);
+    }
+    text.push('\n');
+    text
+}
+
+fn first_line(error: &Finding, allow_override: bool, refused: bool) -> String {
+    let head = head(error.id, refused);
+    let tail = tail(error.id, allow_override);
+    let room = FIRST_LINE.saturating_sub(head.len() + tail.len() + 3);
+    let remedy = error.remedy.first().map_or("", |r| r.text.as_str());
+    // What is wrong comes first, but the way out must be there too, so neither may push the other out.
+    let remedy = cut(remedy, (room / 2).max(room.saturating_sub(error.message.len())));
+    let message = cut(&error.message, room - remedy.len());
+    let gap = if remedy.is_empty() { "" } else { " " };
+    format!("{head}{message}.{gap}{remedy} {tail}")
+}
+
+fn unknown_line(report: &Report, allow_override: bool, refused: bool) -> String {
+    let Some(unknown) = report.unknown.iter().find(|u| u.could_be_error) else { return String::new() };
+    let head = head(unknown.check, refused);
+    let tail = tail(unknown.check, allow_override);
+    let message = format!(
+        "{} could not be seen ({}: {}), and the policy refuses what is unknown.",
+        unknown.fact,
+        quote(&unknown.source),
+        quote(&unknown.reason)
+    );
+    let room = FIRST_LINE.saturating_sub(head.len() + tail.len() + 1);
+    format!("{head}{} {tail}", cut(&message, room))
+}
+
+fn head(id: &str, refused: bool) -> String {
+    let act = if refused { "refused" } else { "would be refused (mode warn)" };
+    format!("gpu-preflight: start {act} [{id}]: ")
+}
+
+fn tail(id: &str, allow_override: bool) -> String {
+    if allow_override {
+        format!("To start anyway set GPU_PREFLIGHT_IGNORE={id}.")
+    } else {
+        "Overrides are switched off on this machine.".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::report::{Remedy, Unjudged};
+    use crate::model::wording::FORBIDDEN;
+    use crate::model::{Action, Family, Verdict};
+
+    fn error(id: &'static str, message: &str, remedy: &str) -> Finding {
+        Finding {
+            id,
+            severity: Severity::Error,
+            subject: Family::Nodes,
+            title: "title",
+            message: message.to_owned(),
+            evidence: Vec::new(),
+            remedy: vec![Remedy { action: Action::LoadModule, text: remedy.to_owned(), command: None }],
+            ignored: false,
+        }
+    }
+
+    fn report(findings: Vec<Finding>) -> Report {
+        Report { verdict: Verdict::Fail, findings, unknown: Vec::new() }
+    }
+
+    #[test]
+    fn one_error_is_one_complete_line() {
+        let line =
+            hook(&report(vec![error("uvm-node-missing", "/dev/nvidia-uvm is absent", "Load nvidia_uvm.")]), true, true);
+        assert_eq!(
+            line,
+            "gpu-preflight: start refused [uvm-node-missing]: /dev/nvidia-uvm is absent. Load nvidia_uvm. To start anyway set GPU_PREFLIGHT_IGNORE=uvm-node-missing.\n"
+        );
+    }
+
+    #[test]
+    fn long_messages_leave_room_for_the_way_out_and_the_override() {
+        let line = hook(&report(vec![error("uvm-node-missing", &"m".repeat(1000), &"r".repeat(1000))]), true, true);
+        assert!(line.trim_end().len() <= FIRST_LINE, "{}", line.len());
+        assert!(
+            line.contains("mmm...")
+                && line.contains("rrr...")
+                && line.ends_with("GPU_PREFLIGHT_IGNORE=uvm-node-missing.\n")
+        );
+    }
+
+    #[test]
+    fn further_errors_are_named_and_all_of_it_stays_small() {
+        let many = (0..50).map(|_| error("uvm-node-missing", &"x\u{e9}".repeat(2000), "y.")).collect();
+        let text = hook(&report(many), false, true);
+        assert!(text.len() <= ALL + 1);
+        assert_eq!(text.lines().count(), 1 + FURTHER);
+        assert!(text.contains("switched off"));
+    }
+
+    #[test]
+    fn no_phrase_gets_out_whatever_is_quoted() {
+        for phrase in FORBIDDEN {
+            let text = hook(&report(vec![error("a", &phrase.to_uppercase(), phrase)]), true, false);
+            assert!(!text.to_lowercase().contains(phrase), "{text}");
+            assert!(text.contains("would be refused (mode warn)"));
+        }
+    }
+
+    #[test]
+    fn an_unknown_that_refuses_says_what_was_not_seen() {
+        let unknown = Unjudged {
+            check: "gpu-node-missing",
+            family: Family::Nodes,
+            could_be_error: true,
+            fact: "container.devices".into(),
+            source: "/proc/7/root".into(),
+            reason: "late".into(),
+        };
+        let text =
+            hook(&Report { verdict: Verdict::Unknown, findings: Vec::new(), unknown: vec![unknown] }, true, true);
+        assert!(
+            text.starts_with("gpu-preflight: start refused [gpu-node-missing]: container.devices could not be seen"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! The report for people. Colour is never the only carrier of a meaning.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::model::wording::quote;
+use crate::model::{Finding, Report, Severity, Verdict};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const BLUE: Style = AnsiColor::Blue.on_default();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// The verdict line and the errors' lines.
+    Quiet,
+    /// Findings with evidence and remedies.
+    Usual,
+    /// Also what could not be judged, one by one.
+    Verbose,
+}
+
+/// A report in words, with escape sequences for colour that the caller may strip. `headline` says
+/// what was judged and found, in one line.
+pub fn report(headline: &str, report: &Report, detail: Detail) -> String {
+    let mut out = String::new();
+    let (word, style) = match report.verdict {
+        Verdict::Fail => ("FAIL", RED),
+        Verdict::Unknown => ("UNKNOWN", YELLOW),
+        Verdict::Pass => ("PASS", GREEN),
+        Verdict::Skip => ("SKIP", DIM),
+    };
+    let _ = writeln!(out, "{style}{word}{style:#}  {BOLD}{headline}{BOLD:#}");
+    let shown =
+        report.findings.iter().filter(|f| detail > Detail::Quiet || (f.severity == Severity::Error && !f.ignored));
+    for one in shown {
+        finding(&mut out, one, detail);
+    }
+    unknown(&mut out, report, detail);
+    out
+}
+
+fn finding(out: &mut String, finding: &Finding, detail: Detail) {
+    let (word, style) = match (finding.ignored, finding.severity) {
+        (true, _) => ("ignored", DIM),
+        (false, Severity::Error) => ("error", RED),
+        (false, Severity::Warning) => ("warning", YELLOW),
+        (false, Severity::Note) => ("note", BLUE),
+    };
+    let gap = if detail > Detail::Quiet { "\n" } else { "" };
+    let _ = writeln!(out, "{gap}{style}{word}{style:#} {DIM}[{}]{DIM:#} {}.", finding.id, finding.message);
+    if detail == Detail::Quiet {
+        return;
+    }
+    for seen in &finding.evidence {
+        let _ = writeln!(
+            out,
+            "    {DIM}seen{DIM:#}  {} = {}  {DIM}({}){DIM:#}",
+            seen.fact,
+            shown(&seen.value),
+            shown(&seen.source)
+        );
+    }
+    for (place, step) in finding.remedy.iter().enumerate() {
+        let label = if place == 0 { "do  " } else { "or  " };
+        let _ = writeln!(out, "    {GREEN}{label}{GREEN:#}  {}", step.text);
+        if let Some(command) = &step.command {
+            let _ = writeln!(out, "            {BOLD}{command}{BOLD:#}");
+        }
+    }
+}
+
+/// As it is if it is plain, else quoted: a value may be the attacker's, and a terminal obeys.
+fn shown(value: &str) -> String {
+    if value.bytes().all(|b| (0x20..0x7f).contains(&b)) && value.len() <= 160 { value.to_owned() } else { quote(value) }
+}
+
+fn unknown(out: &mut String, report: &Report, detail: Detail) {
+    if report.unknown.is_empty() || detail == Detail::Quiet {
+        return;
+    }
+    if detail == Detail::Verbose {
+        out.push('\n');
+        for one in &report.unknown {
+            let _ = writeln!(
+                out,
+                "{YELLOW}unknown{YELLOW:#} {DIM}[{}]{DIM:#} {}: {} {DIM}({}){DIM:#}",
+                one.check,
+                one.fact,
+                shown(&one.reason),
+                shown(&one.source)
+            );
+        }
+    } else {
+        let n = report.unknown.len();
+        let s = if n == 1 { "" } else { "s" };
+        let _ = writeln!(out, "\n{DIM}{n} check{s} could not be judged; --verbose says which and why{DIM:#}");
+    }
+}
