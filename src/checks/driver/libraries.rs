@@ -84,9 +84,12 @@ fn fits_already(container: &Container, module: &DriverVersion) -> Result<bool, U
     if container.legacy_hook.as_ref().is_some_and(|hook| hook.state == LegacyState::HasRun) {
         return Ok(true);
     }
+    if container.legacy_still_to_run() {
+        return Ok(false);
+    }
     let wanted = format!("libnvidia-ml.so.{module}");
     let mounts = &container.mounts.known()?.items;
-    Ok(!container.legacy_still_to_run() && mounts.iter().any(|m| base_name(&m.destination) == wanted))
+    Ok(mounts.iter().any(|m| base_name(&m.destination) == wanted))
 }
 
 fn missing(facts: &Facts<'_>) -> Judgement {

@@ -67,7 +67,7 @@ fn needs_open_module(facts: &Facts<'_>) -> Judgement {
     }
     // Which GPUs there are takes a look at the bus. For a container it is taken only where the driver knows
     // such GPUs, or runs none: 570 is the first with Blackwell.
-    let runs_some = !facts.host.gpus.known()?.is_empty();
+    let runs_some = facts.host.gpus.seen().is_some_and(|gpus| !gpus.is_empty());
     let too_old = facts.host.driver.version.seen().and_then(Option::as_ref).is_some_and(|v| v.number(0) < 570);
     if subject == Subject::Container && runs_some && too_old {
         return Ok(Outcome::Pass);
@@ -76,8 +76,8 @@ fn needs_open_module(facts: &Facts<'_>) -> Judgement {
     if affected.is_empty() {
         return Ok(Outcome::Pass);
     }
-    let runs = |gpu: &&Gpu| !gpu.excluded && !affected.iter().any(|f| f.address == gpu.pci);
-    let works = facts.host.gpus.known()?.iter().any(|gpu| runs(&gpu));
+    let others = |f: &PciFunction| f.is_for_the_host() && !affected.iter().any(|a| a.address == f.address);
+    let works = facts.host.pci.known()?.iter().any(others);
     let version = facts.host.driver.version.seen().and_then(Option::as_ref).map_or("", |v| v.as_str());
     let gpus = list(affected.iter().map(|f| f.address.as_str()));
     Failure::new(if works { Severity::Warning } else { Severity::Error }, CHECKS[0].messages[0])
@@ -209,6 +209,11 @@ mod tests {
         world.silent("gpu-needs-open-module");
         world.host.gpus = unseen();
         world.unknown("gpu-needs-open-module");
+        // Whatever the driver lists, its own words are enough.
+        let mut said = logging(World::machine(1), NEEDS_OPEN);
+        said.host.gpus = unseen();
+        said.host.driver.open_kernel_modules = Observed::Known(Some(false));
+        assert_eq!(said.short("gpu-needs-open-module").severity, Severity::Error);
     }
 
     #[test]

@@ -99,14 +99,13 @@ fn has_bounding(container: &Container, capability: u32) -> bool {
 }
 
 /// It may be about to load modules and to make nodes itself: it may load modules, or has the host's
-/// `/dev` or `/lib/modules`. What could not be read counts as such.
+/// `/dev` or `/lib/modules`. A mount that could not be read may be one of these.
 pub(crate) fn may_set_up_the_machine(container: &Container) -> bool {
-    let Ok(mounts) = container.mounts.known() else { return true };
     let tree = |source: &str| matches!(source.trim_end_matches('/'), "" | "/dev" | "/lib/modules" | "/usr/lib/modules");
     has_bounding(container, CAP_SYS_MODULE)
-        || container.user.known().is_err()
-        || !mounts.unread.is_empty()
-        || mounts.items.iter().any(|m| m.source.starts_with('/') && tree(&m.source))
+        || container.mounts.seen().is_some_and(|mounts| {
+            !mounts.unread.is_empty() || mounts.items.iter().any(|m| m.source.starts_with('/') && tree(&m.source))
+        })
 }
 
 /// Whether CUDA work is what the container is for.

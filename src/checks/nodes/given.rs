@@ -71,7 +71,8 @@ pub(crate) fn asks_for_mig(facts: &Facts<'_>) -> Result<bool, Unknown> {
         _ => Vec::new(),
     };
     // A CDI device is named as the tools name it: `nvidia.com/gpu=MIG-…`, `nvidia.com/gpu=0:1`.
-    let named = container.cdi_annotations.known()?.iter().chain(container.volume_mount_devices.known()?);
+    let mounted = container.volume_mount_devices.seen().map(Vec::as_slice).unwrap_or_default();
+    let named = container.cdi_annotations.known()?.iter().chain(mounted);
     let named =
         named.map(|name| visible_devices::item(name.rsplit_once('=').map_or(name.as_str(), |(_, device)| device)));
     let all: Vec<Item> = listed.into_iter().chain(named).collect();

@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     why: "In a user namespace the group of the nodes is not mapped and the caller's own groups are dropped, so the kernel refuses every node.",
     messages: &[
         "{node} is mode {mode} of group {gid}, which the container's user namespace does not map, and the caller's groups are not kept",
-        "{node} is mode {mode} of group {gid}: rootless podman reaches it only with the caller's groups kept",
+        "{node} is mode {mode} of group {gid}: a rootless engine reaches it only with the caller's groups kept",
     ],
     remedy: &[
         Step {
@@ -46,7 +46,9 @@ fn group_not_kept(facts: &Facts<'_>) -> Judgement {
 }
 
 fn on_machine(facts: &Facts<'_>) -> Judgement {
-    if !facts.host.engines.iter().any(|engine| engine.kind == EngineKind::Podman) {
+    // Where no engine was found one may lie in a user's own directories, and that is without root.
+    let engines = &facts.host.engines;
+    if !engines.is_empty() && !engines.iter().any(|engine| engine.kind == EngineKind::Podman) {
         return not_applicable();
     }
     let nodes = facts.host.device_nodes.known()?;
@@ -233,6 +235,9 @@ mod tests {
     fn a_machine_with_podman_is_warned() {
         let mut world = grouped(World::machine(1));
         world.silent(ID);
+        let mut none = world.clone();
+        none.host.engines.clear();
+        assert_eq!(none.short(ID).severity, Severity::Warning);
         let podman = Engine { kind: EngineKind::Podman, ..world.host.engines[0].clone() };
         world.host.engines.push(podman.clone());
         assert_eq!(world.short(ID).severity, Severity::Warning);
