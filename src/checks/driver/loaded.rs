@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn where_no_driver_was_installed_it_says_so() {
-        let mut world = unloaded(World::machine(1));
+        let mut world = on_the_disk(unloaded(World::machine(1)), &[]);
         world.host.driver.libraries = Observed::default();
         let failure = world.short("driver-not-loaded");
         assert!(failure.message.starts_with("no NVIDIA driver is installed"));

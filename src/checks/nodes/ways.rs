@@ -26,11 +26,13 @@ fn hook_loads_modules(host: &Host) -> bool {
     config.and_then(|c| c.load_kmods) != Some(false) && host.inside != Some(Inside::UnprivilegedLxc)
 }
 
-/// The module is loaded, or lies on disk for the running kernel. Where nobody could look, it may be;
-/// a machine that is only laid out has what it shows.
+/// The module lies on disk for the running kernel; a containerised driver keeps its own elsewhere, so there
+/// it is enough that it is loaded. Where nobody could look, it may be; a machine that is only laid out has
+/// what it shows.
 fn at_hand(host: &Host, module: &str) -> Result<bool, Unknown> {
+    let containerised = !matches!(host.driver.root.path.as_str(), "" | "/");
     let loaded = host.driver.modules.seen().is_some_and(|loaded| loaded.contains_key(module));
-    Ok(loaded || on_disk(host, module)?.unwrap_or(!host.laid_out))
+    Ok((containerised && loaded) || on_disk(host, module)?.unwrap_or(!host.laid_out))
 }
 
 /// The module lies on disk for the running kernel; `None`: nobody could look.
@@ -63,7 +65,7 @@ pub(crate) fn cdi_way(host: &Host) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::testing::World;
+    use crate::checks::testing::{World, unseen};
     use crate::model::Observed;
     use crate::model::container::LegacyState;
     use crate::model::host::{CdiSpec, ModuleFiles, ToolkitConfig};
@@ -88,6 +90,17 @@ mod tests {
         assert_eq!(of(&with_files(World::cdi(1), &["nvidia"]), "nvidia"), Severity::Error);
         let ran = with_files(World::legacy(1, LegacyState::HasRun), &["nvidia"]);
         assert_eq!(of(&ran, "nvidia"), Severity::Error);
+
+        let mut loaded = with_files(World::legacy(1, LegacyState::StillToRun), &[]);
+        loaded.host.driver.modules = World::host(1).driver.modules;
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Error);
+        loaded.host.driver.root.path = "/run/nvidia/driver".into();
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning);
+        loaded.host.driver.module_files = unseen();
+        loaded.host.driver.modules = Observed::default();
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning, "it may be there");
+        loaded.host.laid_out = true;
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Error);
 
         let mut told = world.clone();
         told.host.toolkit.config =
