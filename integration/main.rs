@@ -14,6 +14,7 @@ mod mutations;
 mod nothing;
 mod readme;
 mod real;
+mod rehearsal;
 mod runtime;
 mod schema;
 mod support;

@@ -35,8 +35,5 @@ fn settings(config: Option<&Path>) -> Settings {
     if settings.hook_timeout > HOOK_TIMEOUT {
         settings.hook_args.push(format!("--timeout={}s", settings.hook_timeout));
     }
-    if let Some(config) = config.and_then(Path::to_str) {
-        settings.hook_args.push(format!("--config={config}"));
-    }
     settings
 }

@@ -9,23 +9,23 @@ use crate::model::container::Stage;
 
 /// What the hook was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// `--stage`: the stage it was registered for.
-    pub stage: Stage,
+    pub(super) stage: Stage,
     /// `--config`: this file instead of `/etc/gpu-preflight`.
-    pub config: Option<PathBuf>,
+    pub(super) config: Option<PathBuf>,
     /// `--log`: the decision log's file.
-    pub log: Option<PathBuf>,
+    pub(super) log: Option<PathBuf>,
     /// `--host-root`: the machine's files lie below this directory.
-    pub host_root: Option<PathBuf>,
+    pub(super) host_root: Option<PathBuf>,
     /// `--driver-root`: the driver's user-space files lie below this directory.
-    pub driver_root: Option<String>,
+    pub(super) driver_root: Option<String>,
     /// `--timeout`: what it was registered with; it ends well before.
-    pub timeout: Duration,
+    pub(super) timeout: Duration,
     /// The program's own file, to find its place among a spec's hooks.
-    pub own_program: Option<String>,
+    pub(super) own_program: Option<String>,
     /// What it did not understand.
-    pub odd: Vec<String>,
+    pub(super) odd: Vec<String>,
 }
 
 impl Default for Arguments {
@@ -45,7 +45,7 @@ impl Default for Arguments {
 
 impl Arguments {
     /// Reads the arguments behind the program's name: `--name value` or `--name=value`.
-    pub fn parse(args: impl IntoIterator<Item = OsString>) -> Self {
+    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Self {
         let mut parsed = Self::default();
         let mut args = args.into_iter();
         while let Some(arg) = args.next() {

@@ -24,7 +24,7 @@ const ROTATE_AT: u64 = 8 << 20;
 ///
 /// # Errors
 /// The reason why it was not written, for a debug log at most.
-pub fn write(line: &[u8], told: Option<&Path>, host_root: Option<&Path>, host: &Tree) -> Result<(), Errno> {
+pub(super) fn write(line: &[u8], told: Option<&Path>, host_root: Option<&Path>, host: &Tree) -> Result<(), Errno> {
     if let Some(path) = told {
         return append(path, line);
     }

@@ -50,7 +50,9 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
             return Decided::default();
         }
     };
-    let called = Called::read(state, arguments.stage, &files);
+    // The runtime names paths of the machine that it runs on, whatever machine is judged.
+    let here = if arguments.host_root.is_some() { Tree::open(Path::new("/"), Kind::Host).ok() } else { None };
+    let called = Called::read(state, arguments.stage, here.as_ref().unwrap_or(&files));
     if called.is_idle() {
         return Decided::default();
     }
