@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ChangeEnvironment,
-                text: "Or ask for what the work needs: NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
+                text: "Ask for what the work needs: NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
                 command: None,
             },
         ],
