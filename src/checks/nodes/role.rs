@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn one_gpu_of_several_is_a_warning_and_all_of_them_an_error() {
         let world = World::cdi(2);
-        let facts = Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place };
+        let facts = world.facts();
         let all = world.container.devices.known().unwrap();
         let of = |paths: &[&str]| {
             let broken: Vec<_> = all.iter().filter(|n| paths.contains(&n.path.as_str())).collect();
