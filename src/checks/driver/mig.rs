@@ -16,12 +16,12 @@ pub(super) const CHECKS: &[Check] = &[Check {
     remedy: &[
         Step {
             action: Action::ResetGpu,
-            text: "Create a GPU instance with its compute instance, or switch MIG off.",
+            text: "Create a GPU instance with its compute instance.",
             command: Some("nvidia-smi mig -i {index} -cgi 0 -C"),
         },
         Step {
             action: Action::ResetGpu,
-            text: "Or switch MIG off; nothing may use the GPU meanwhile.",
+            text: "Switch MIG off; nothing may use the GPU meanwhile.",
             command: Some("nvidia-smi -i {index} -mig 0"),
         },
     ],

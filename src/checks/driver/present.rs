@@ -1,7 +1,7 @@
 //! GPUs on the bus that the driver does not run.
 
 use crate::checks::nodes::expect::{Subject, subject};
-use crate::checks::nodes::role::list;
+use crate::checks::nodes::role::{list, plain};
 use crate::checks::not_applicable;
 use crate::model::host::{Gpu, PciFunction};
 use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
@@ -146,7 +146,7 @@ fn failed_to_initialise(facts: &Facts<'_>) -> Judgement {
         .saw("host.pci", gpus, "/sys/bus/pci/devices")
         .saw("host.gpus", working, "/proc/driver/nvidia/gpus");
     match said {
-        Some(line) => failure.saw("host.kernel_log", line, "the kernel's log"),
+        Some(line) => failure.saw("host.kernel_log", plain(line), "the kernel's log"),
         None => failure,
     }
     .found()

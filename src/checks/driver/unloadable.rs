@@ -1,7 +1,7 @@
 //! Why the NVIDIA kernel module is not loaded, where the machine shows it.
 
-use crate::checks::nodes::expect::subject;
-use crate::checks::nodes::role::list;
+use crate::checks::nodes::expect::{may_set_up_the_machine, subject};
+use crate::checks::nodes::role::{list, plain};
 use crate::checks::nodes::ways::on_disk;
 use crate::checks::not_applicable;
 use crate::model::host::Platform;
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
             text: "Blacklist nouveau, rebuild the initramfs (update-initramfs -u or dracut --force) and reboot.",
             command: Some("echo 'blacklist nouveau' > /etc/modprobe.d/blacklist-nouveau.conf"),
         }],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Hook],
         judge: nouveau_loaded,
     },
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "Secure Boot keeps the NVIDIA kernel module out",
         why: "With Secure Boot the kernel loads only modules signed with a key it knows; nvidia is refused, and no GPU can be used.",
         messages: &[
-            "Secure Boot is on and the nvidia module, though on disk for this kernel, is not loaded: its signing key is not enrolled",
+            "Secure Boot is on and the nvidia module, though on disk for this kernel, is not loaded: the kernel takes only modules signed with an enrolled key",
             "the kernel refused a module for its signature, and nvidia, though on disk for this kernel, is not loaded",
         ],
         remedy: &[Step {
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
             text: "Enrol the key that signed the module and confirm it at the next boot.",
             command: Some("mokutil --import /var/lib/dkms/mok.pub && reboot"),
         }],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Hook],
         judge: secure_boot,
     },
@@ -71,6 +71,12 @@ pub(super) fn explained(host: &Host) -> bool {
 /// The question arises: a GPU is concerned, and its driver is not loaded.
 fn concerned(facts: &Facts<'_>) -> Result<bool, Unknown> {
     Ok(subject(facts)?.is_some() && !nvidia_loaded(facts.host)? && facts.host.has_gpu()?)
+}
+
+/// Certain, but for a container that may be about to set up the machine.
+fn severity(facts: &Facts<'_>) -> Severity {
+    let sets_up = facts.place == Place::Hook && may_set_up_the_machine(facts.container);
+    if sets_up { Severity::Warning } else { Severity::Error }
 }
 
 fn module_missing(facts: &Facts<'_>) -> Judgement {
@@ -94,7 +100,7 @@ fn module_missing(facts: &Facts<'_>) -> Judgement {
     } else {
         format!("there is one for {}", list(others.iter().map(String::as_str)))
     };
-    Failure::new(Severity::Error, MODULE_MISSING)
+    Failure::new(severity(facts), MODULE_MISSING)
         .arg("kernel", &kernel)
         .arg("others", having)
         .saw("host.kernel", kernel, "/proc/sys/kernel/osrelease")
@@ -157,7 +163,7 @@ fn nouveau_loaded(facts: &Facts<'_>) -> Judgement {
     if held.is_empty() {
         return Ok(Outcome::Pass);
     }
-    Failure::new(Severity::Error, CHECKS[1].messages[0])
+    Failure::new(severity(facts), CHECKS[1].messages[0])
         .arg("gpus", list(held.iter().map(String::as_str)))
         .saw("host.pci", "driver nouveau", "/sys/bus/pci/devices")
         .saw("host.modules", "no nvidia", "/sys/module")
@@ -177,11 +183,11 @@ fn secure_boot(facts: &Facts<'_>) -> Judgement {
     }
     match rejected(facts.host)? {
         None => Ok(Outcome::Pass),
-        Some(Rejection::Logged(line)) => Failure::new(Severity::Error, CHECKS[2].messages[1])
-            .saw("host.kernel_log", line, "the kernel's log")
+        Some(Rejection::Logged(line)) => Failure::new(severity(facts), CHECKS[2].messages[1])
+            .saw("host.kernel_log", plain(&line), "the kernel's log")
             .saw("host.modules", "no nvidia", "/sys/module")
             .found(),
-        Some(Rejection::SecureBoot) => Failure::new(Severity::Error, CHECKS[2].messages[0])
+        Some(Rejection::SecureBoot) => Failure::new(severity(facts), CHECKS[2].messages[0])
             .saw("host.secure_boot", "on", "/sys/firmware/efi/efivars")
             .saw("host.modules", "no nvidia", "/sys/module")
             .found(),
@@ -363,6 +369,18 @@ mod tests {
         world.host.device_nodes = Observed::default();
         world = on_disk(world, &[(RUNNING, false)]);
         world.silent("secure-boot-module-rejected");
+    }
+
+    #[test]
+    fn a_container_that_may_set_up_the_machine_is_only_warned() {
+        for driver in [None, Some("nouveau")] {
+            let mut world = driven_by(unloaded(World::cdi(1), &[(RUNNING, true)]), driver);
+            world.host.secure_boot = Observed::Known(Some(true));
+            let Observed::Known(user) = &mut world.container.user else { panic!() };
+            user.capabilities.as_mut().unwrap().bounding |= 1 << 16;
+            let id = if driver.is_some() { "nouveau-loaded" } else { "secure-boot-module-rejected" };
+            assert_eq!(world.short(id).severity, Severity::Warning);
+        }
     }
 
     #[test]

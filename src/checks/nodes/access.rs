@@ -5,7 +5,7 @@ use crate::model::container::{Access, ContainerNode, DeviceRule, Given, Identity
 use crate::model::{Action, Check, Container, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
 
 use super::expect::{Compute, compute, judgeable, subject};
-use super::role::{Role, list, role, weight};
+use super::role::{Role, list, plain, role, weight};
 
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[
@@ -73,7 +73,7 @@ fn refused(facts: &Facts<'_>) -> Judgement {
     let severity = if may_rise { Severity::Warning } else { severity(facts, &broken, devices)? };
     let names = list(broken.iter().map(|node| node.path.as_str()));
     Failure::new(severity, CHECKS[0].messages[0])
-        .arg("node", &first.path)
+        .arg("node", plain(&first.path))
         .arg("reason", &reason)
         .only(only)
         .saw("container.devices", format!("{names}: refused"), "the kernel's answer")

@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
             NAME_NODES,
             Step {
                 action: Action::ConfigureEngine,
-                text: "Or have docker manage cgroups itself: \"exec-opts\": [\"native.cgroupdriver=cgroupfs\"] in daemon.json.",
+                text: "Have docker manage cgroups itself: \"exec-opts\": [\"native.cgroupdriver=cgroupfs\"] in daemon.json.",
                 command: None,
             },
         ],

@@ -166,12 +166,8 @@ mod tests {
     use crate::model::container::{Builder, LegacyHook, LegacyState, Mount, Sandbox, SpecHook};
     use crate::model::{Observed, Parts};
 
-    fn facts(world: &World) -> Facts<'_> {
-        Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place }
-    }
-
     fn asked(world: &World) -> Option<Subject> {
-        subject(&facts(world)).unwrap()
+        subject(&world.facts()).unwrap()
     }
 
     #[test]
@@ -219,10 +215,10 @@ mod tests {
         });
         world.container.hooks = Observed::Known(Parts::whole(vec![hook.clone()]));
         assert_eq!(asked(&world), Some(Subject::Container));
-        assert_eq!(compute(&facts(&world)), Ok(Compute::Unwanted));
+        assert_eq!(compute(&world.facts()), Ok(Compute::Unwanted));
         hook.args.push("--compute".into());
         world.container.hooks = Observed::Known(Parts::whole(vec![hook]));
-        assert_eq!(compute(&facts(&world)), Ok(Compute::Wanted));
+        assert_eq!(compute(&world.facts()), Ok(Compute::Wanted));
     }
 
     #[test]
@@ -241,7 +237,7 @@ mod tests {
     fn a_sandbox_is_unknown_only_if_it_was_given_a_gpu() {
         let mut world = World::cdi(1);
         world.container.sandbox = Some(Sandbox::Gvisor);
-        assert!(subject(&facts(&world)).is_err());
+        assert!(subject(&world.facts()).is_err());
         let mut plain = World::plain();
         plain.container.sandbox = Some(Sandbox::Gvisor);
         assert_eq!(asked(&plain), None);
@@ -258,12 +254,12 @@ mod tests {
 
     #[test]
     fn compute_follows_the_variable_and_the_way_of_giving() {
-        let of = |world: &World| compute(&facts(world)).unwrap();
+        let of = |world: &World| compute(&world.facts()).unwrap();
         let mut world = World::cdi(1);
         assert_eq!(of(&world), Compute::Wanted);
         world.set("NVIDIA_DRIVER_CAPABILITIES", "graphics, utility");
         assert_eq!(of(&world), Compute::Unwanted);
-        assert_eq!(graphics(&facts(&world)), Ok(true));
+        assert_eq!(graphics(&world.facts()), Ok(true));
         world.set("NVIDIA_DRIVER_CAPABILITIES", "all");
         assert_eq!(of(&world), Compute::Wanted);
         world.set("NVIDIA_DRIVER_CAPABILITIES", "");
@@ -277,7 +273,7 @@ mod tests {
         assert_eq!(of(&world), Compute::Unwanted);
         world.set("CUDA_VERSION", "9.0");
         assert_eq!(of(&world), Compute::Wanted);
-        assert_eq!(display_by_legacy(&facts(&world)), Ok(true));
+        assert_eq!(display_by_legacy(&world.facts()), Ok(true));
     }
 
     #[test]

@@ -91,10 +91,6 @@ mod tests {
     use crate::model::Observed;
     use crate::model::container::LegacyState;
 
-    fn facts(world: &World) -> Facts<'_> {
-        Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place }
-    }
-
     fn places(gpus: &[&Gpu]) -> Vec<u32> {
         gpus.iter().map(|gpu| gpu.index).collect()
     }
@@ -102,13 +98,13 @@ mod tests {
     #[test]
     fn nodes_tell_what_was_given() {
         let mut world = World::cdi(3);
-        assert_eq!(given_gpus(&facts(&world)).map(|gpus| places(&gpus)), Ok(vec![0, 1, 2]));
+        assert_eq!(given_gpus(&world.facts()).map(|gpus| places(&gpus)), Ok(vec![0, 1, 2]));
         world.without_node("/dev/nvidia1", false);
-        assert_eq!(given_gpus(&facts(&world)).map(|gpus| places(&gpus)), Ok(vec![0, 2]));
-        assert_eq!(given_count(&facts(&world)), Ok(2));
-        assert_eq!(nodes_asked_of_legacy(&facts(&world)), Ok(None));
+        assert_eq!(given_gpus(&world.facts()).map(|gpus| places(&gpus)), Ok(vec![0, 2]));
+        assert_eq!(given_count(&world.facts()), Ok(2));
+        assert_eq!(nodes_asked_of_legacy(&world.facts()), Ok(None));
         world.container.devices = unseen();
-        assert!(given_gpus(&facts(&world)).is_err() && given_count(&facts(&world)).is_err());
+        assert!(given_gpus(&world.facts()).is_err() && given_count(&world.facts()).is_err());
     }
 
     #[test]
@@ -125,11 +121,11 @@ mod tests {
         ] {
             world.container.visible_devices = Observed::Known(asked.map(str::to_owned));
             let nodes = expected.map(|minors: Vec<u32>| minors.iter().map(|n| format!("/dev/nvidia{n}")).collect());
-            assert_eq!(nodes_asked_of_legacy(&facts(&world)), Ok(nodes), "{asked:?}");
-            assert_eq!(count_asked_of_legacy(&facts(&world)), Ok(Some(count)), "{asked:?}");
+            assert_eq!(nodes_asked_of_legacy(&world.facts()), Ok(nodes), "{asked:?}");
+            assert_eq!(count_asked_of_legacy(&world.facts()), Ok(Some(count)), "{asked:?}");
         }
         world.host.gpus = unseen();
-        assert!(nodes_asked_of_legacy(&facts(&world)).is_err());
+        assert!(nodes_asked_of_legacy(&world.facts()).is_err());
     }
 
     #[test]
@@ -139,8 +135,8 @@ mod tests {
             world.container.visible_devices = Observed::Known(Some(asked.to_owned()));
             let Observed::Known(gpus) = &mut world.host.gpus else { panic!() };
             (gpus[0].uuid, gpus[0].minor) = (None, None);
-            assert_eq!(nodes_asked_of_legacy(&facts(&world)).unwrap_err().fact, "host.gpus", "{asked}");
-            assert_eq!(count_asked_of_legacy(&facts(&world)), Ok(Some(1)));
+            assert_eq!(nodes_asked_of_legacy(&world.facts()).unwrap_err().fact, "host.gpus", "{asked}");
+            assert_eq!(count_asked_of_legacy(&world.facts()), Ok(Some(1)));
         }
     }
 
@@ -157,7 +153,7 @@ mod tests {
             let mut world = World::cdi(1);
             world.container.visible_devices = Observed::Known(Some(visible.to_owned()));
             world.container.cdi_annotations = Observed::Known(annotation.map(str::to_owned).into_iter().collect());
-            assert_eq!(asks_for_mig(&facts(&world)), Ok(mig), "{visible} {annotation:?}");
+            assert_eq!(asks_for_mig(&world.facts()), Ok(mig), "{visible} {annotation:?}");
         }
     }
 }

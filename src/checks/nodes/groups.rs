@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     title: "the group that owns the node does not reach the container",
     why: "On the machine a group may open the node; the CDI specification passes its mode but not its group, so users who are not root are refused.",
     messages: &[
-        "{node} is mode {mode} of group {gid} on the machine but {owner} in the container: its user {user} may not open it",
+        "{node}: mode {mode}, group {gid} on the machine, but {owner} in the container, whose user {user} may not open it",
         "CDI specification {spec} gives {node} mode {mode} without its group {gid}: users who are not root may not open it",
     ],
     remedy: &[
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
             text: "Make the CDI specification anew with a toolkit that writes the group (1.19 or newer).",
             command: Some("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
         },
-        Step { action: Action::ChangeEnvironment, text: "Or run the container as root.", command: None },
+        Step { action: Action::ChangeEnvironment, text: "Run the container as root.", command: None },
     ],
     severities: &[Severity::Error, Severity::Warning],
     places: &[Place::Hook, Place::Host],

@@ -6,7 +6,7 @@ use crate::model::host::{CdiNode, CdiSpec, Majors, NodeKind};
 use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step};
 
 use super::expect::{Compute, Subject, compute, subject};
-use super::role::{Role, UVM, UVM_TOOLS, list, role, weight};
+use super::role::{Role, UVM, UVM_TOOLS, list, plain, role, weight};
 use super::ways::legacy_way;
 
 const REGENERATE: Step = Step {
@@ -90,6 +90,12 @@ struct Wrong<'a> {
     wanted: u32,
 }
 
+impl Wrong<'_> {
+    fn seen(&self) -> String {
+        format!("{} c {}:{}", plain(self.node), self.major, self.minor)
+    }
+}
+
 /// The wrong one among nodes of some place; `uvm`: those of unified memory, else all others.
 fn wrong<'a>(node: &'a str, major: u32, minor: u32, majors: &Majors, uvm: bool) -> Option<Wrong<'a>> {
     let wanted = majors.of(node)?;
@@ -138,7 +144,7 @@ fn in_container(facts: &Facts<'_>, majors: &Majors, check: &'static Check, uvm: 
     };
     failure(check, 0, weight(facts, &broken, devices)?, &first)
         .only(only)
-        .saw("container.devices", format!("{} c {}:{}", first.node, first.major, first.minor), "the container's /dev")
+        .saw("container.devices", first.seen(), "the container's /dev")
         .found()
 }
 
@@ -154,7 +160,7 @@ fn on_machine(host: &Host, majors: &Majors, check: &'static Check, uvm: bool) ->
             || (wrong_gpus > 0 && wrong_gpus == gpus(&mut nodes.keys().map(String::as_str)));
         return failure(check, 1, if certain { Severity::Error } else { Severity::Warning }, first)
             .only(&[Action::LoadModule])
-            .saw("host.device_nodes", format!("{} c {}:{}", first.node, first.major, first.minor), "/dev")
+            .saw("host.device_nodes", first.seen(), "/dev")
             .found();
     }
     let specs = host.cdi.seen().map(Vec::as_slice).unwrap_or_default();
@@ -166,7 +172,7 @@ fn on_machine(host: &Host, majors: &Majors, check: &'static Check, uvm: bool) ->
     failure(check, 2, severity, &first)
         .foreign("spec", &spec.path)
         .only(&[Action::RegenerateCdi])
-        .saw("host.cdi", format!("{} c {}:{}", first.node, first.major, first.minor), &spec.path)
+        .saw("host.cdi", first.seen(), &spec.path)
         .found()
 }
 
@@ -179,7 +185,7 @@ fn wrong_in<'a>(spec: &'a CdiSpec, majors: &Majors, uvm: bool) -> Option<Wrong<'
 
 fn failure(check: &'static Check, message: usize, severity: Severity, wrong: &Wrong<'_>) -> Failure {
     Failure::new(severity, check.messages[message])
-        .arg("node", wrong.node)
+        .arg("node", plain(wrong.node))
         .arg("found", format!("{}:{}", wrong.major, wrong.minor))
         .arg("wanted", wrong.wanted)
         .saw("host.majors", wrong.wanted, "/proc/devices")

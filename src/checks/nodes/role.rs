@@ -2,6 +2,7 @@
 
 use crate::model::container::ContainerNode;
 use crate::model::host::Majors;
+use crate::model::wording::quote;
 use crate::model::{Facts, Severity, Unknown};
 
 use super::expect::{Compute, compute};
@@ -64,15 +65,21 @@ pub(crate) fn machine_has_no_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
     Ok(!nodes.keys().any(|path| matches!(role(path), Role::Control | Role::Gpu)))
 }
 
-/// Names for a message: a few, then how many more.
+/// Names for a message: a few, then how many more. Names of nodes come from specs and images.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 4;
     let names: Vec<&str> = names.into_iter().collect();
-    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    let shown = names.iter().take(SHOWN).map(|name| plain(name)).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
+}
+
+/// Text that may be anybody's: as it is where it is short and printable, else quoted, escaped and cut.
+pub(crate) fn plain(text: &str) -> String {
+    let printable = text.bytes().all(|b| (b' '..=b'~').contains(&b));
+    if printable && text.len() <= 200 { text.to_owned() } else { quote(text) }
 }
 
 #[cfg(test)]
@@ -97,7 +104,7 @@ mod tests {
     #[test]
     fn one_gpu_of_several_is_a_warning_and_all_of_them_an_error() {
         let world = World::cdi(2);
-        let facts = Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place };
+        let facts = world.facts();
         let all = world.container.devices.known().unwrap();
         let of = |paths: &[&str]| {
             let broken: Vec<_> = all.iter().filter(|n| paths.contains(&n.path.as_str())).collect();
@@ -114,5 +121,7 @@ mod tests {
     fn long_lists_are_cut() {
         assert_eq!(list(["a", "b"]), "a, b");
         assert_eq!(list(["a", "b", "c", "d", "e", "f"]), "a, b, c, d and 2 more");
+        assert_eq!(list(["/dev/nvidia-caps/\u{1b}[2J"]), r#""/dev/nvidia-caps/\u{1b}[2J""#);
+        assert!(plain(&"x".repeat(5000)).len() < 100);
     }
 }

@@ -14,8 +14,8 @@ pub(super) const CHECKS: &[Check] = &[Check {
     title: "the nodes belong to a group that does not reach the rootless container",
     why: "In a user namespace the group of the nodes is not mapped and the caller's own groups are dropped, so the kernel refuses every node.",
     messages: &[
-        "{node} is mode {mode} of group {gid}, which the container's user namespace does not map, and the caller's groups are not kept",
-        "{node} is mode {mode} of group {gid}: a rootless engine reaches it only with the caller's groups kept",
+        "{node}: mode {mode}, group {gid}, which the container's user namespace does not map, and the caller's groups are not kept",
+        "{node}: mode {mode}, group {gid}, which rootless containers have only where the caller's groups are kept",
     ],
     remedy: &[
         Step {
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
         },
         Step {
             action: Action::FixPermissions,
-            text: "Or let everybody use the nodes.",
+            text: "Let everybody use the nodes.",
             command: Some("chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]* /dev/nvidia-uvm"),
         },
     ],

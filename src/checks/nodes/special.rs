@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ChangeEnvironment,
-                text: "Or ask for what the work needs: NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
+                text: "Ask for what the work needs: NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
                 command: None,
             },
         ],
@@ -131,6 +131,10 @@ fn mig_caps_missing(facts: &Facts<'_>) -> Judgement {
             let devices = facts.container.devices.known()?;
             let mut has = devices.iter().any(|node| role(&node.path) == Role::Cap && opens(node.minor));
             if facts.container.legacy_still_to_run() {
+                if instances.is_empty() {
+                    // Nothing says which nodes the hook would look for.
+                    return not_applicable();
+                }
                 let nodes = facts.host.device_nodes.known()?;
                 has |= nodes.iter().any(|(path, node)| role(path) == Role::Cap && opens(node.minor));
             }
@@ -315,10 +319,23 @@ mod tests {
     }
 
     #[test]
-    fn where_the_drivers_list_was_not_read_any_capability_node_counts() {
+    fn before_the_hook_the_machines_nodes_count() {
         let mut world = World::legacy(1, LegacyState::StillToRun);
         world.container.visible_devices = Observed::Known(Some(MIG.into()));
+        world.silent("mig-caps-nodes-missing");
+        let mut world = with_instances(world);
         assert_eq!(world.short("mig-caps-nodes-missing").severity, Severity::Warning, "the hook makes them");
+        add_caps(&mut world, &[21, 22]);
+        world.container.devices = Observed::default();
+        world.silent("mig-caps-nodes-missing");
+    }
+
+    #[test]
+    fn where_the_drivers_list_was_not_read_any_capability_node_counts() {
+        let mut world = World::legacy(1, LegacyState::HasRun);
+        world.container.visible_devices = Observed::Known(Some(MIG.into()));
+        world.host.mig_capabilities = unseen();
+        assert_eq!(world.short("mig-caps-nodes-missing").severity, Severity::Error);
         add_caps(&mut world, &[30, 31]);
         world.silent("mig-caps-nodes-missing");
     }

@@ -71,7 +71,7 @@ mod tests {
     use crate::model::host::{CdiSpec, ModuleFiles, ToolkitConfig};
 
     fn of(world: &World, module: &str) -> Severity {
-        let facts = Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place };
+        let facts = world.facts();
         missing(&facts, module).unwrap()
     }
 
