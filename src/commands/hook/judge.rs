@@ -50,7 +50,9 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
             return Decided::default();
         }
     };
-    let called = Called::read(state, arguments.stage, &files);
+    // A machine may be laid out elsewhere; the bundle lies where the state says.
+    let here = arguments.host_root.as_ref().and_then(|_| Tree::open(Path::new("/"), Kind::Host).ok());
+    let called = Called::read(state, arguments.stage, here.as_ref().unwrap_or(&files));
     if called.is_idle() {
         return Decided::default();
     }
