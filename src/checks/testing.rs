@@ -5,7 +5,9 @@ use crate::model::container::{
     Access, CapabilitySets, ContainerNode, DeviceRule, Given, Identity, LegacyHook, LegacyState, Moment, SpecDevice,
     Stage, Strength, Wants,
 };
-use crate::model::host::{DriverLibrary, DriverRoot, Engine, EngineKind, Gpu, KernelModule, Majors, Node, PciFunction};
+use crate::model::host::{
+    DriverLibrary, DriverRoot, Engine, EngineKind, Gpu, KernelModule, Majors, ModuleFiles, Node, PciFunction,
+};
 use crate::model::{Container, Facts, Failure, Host, Image, Judgement, Observed, Parts, Place};
 
 /// A host, an image and a container that can be spoilt one fact at a time.
@@ -100,6 +102,10 @@ impl World {
                 .map(|m| (m.to_owned(), KernelModule { version: Some("550.163.01".into()) }))
                 .into(),
         );
+        host.driver.module_files = known(ModuleFiles {
+            running: ["nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm"].map(str::to_owned).into(),
+            kernels: [("6.1.0-30-amd64".to_owned(), true)].into(),
+        });
         host.driver.root = DriverRoot { path: "/".into(), source: "default".into() };
         host.driver.libraries = known(
             ["libcuda", "libnvidia-ml"]

@@ -2,7 +2,7 @@
 //!
 //! CUDA keeps the good entries before the first bad one, and indices count the GPUs that the process
 //! can see, so inside a container from 0 (CUDA Programming Guide, appendix "CUDA Environment
-//! Variables", 2025-12-15). A word counts as the number that it begins with, as PyTorch, which
+//! Variables", 2025-12-15). A word counts as the number that it begins with, as `PyTorch`, which
 //! imitates the driver, writes down (`torch/cuda/__init__.py`, `_parse_visible_devices`).
 
 /// One entry.
@@ -48,11 +48,13 @@ pub fn hides_all(entries: &[Entry]) -> bool {
 
 fn entry(word: &str) -> Entry {
     let text = || word.to_owned();
-    if word.starts_with("MIG-GPU-") {
+    // whether CUDA minds the case is not written anywhere
+    let starts = |prefix: &str| word.get(..prefix.len()).is_some_and(|s| s.eq_ignore_ascii_case(prefix));
+    if starts("MIG-GPU-") {
         return Entry::MigOldName(text());
-    } else if word.starts_with("MIG-") {
+    } else if starts("MIG-") {
         return Entry::MigUuid(text());
-    } else if word.starts_with("GPU-") {
+    } else if starts("GPU-") {
         return Entry::Uuid(text());
     }
     let (negative, digits) = match word.strip_prefix('-') {
@@ -82,6 +84,8 @@ mod tests {
             ("0-3", vec![Entry::IndexAnd(0, "0-3".into())]),
             ("all", vec![Entry::Other("all".into())]),
             ("GPU-8932f937", vec![Entry::Uuid("GPU-8932f937".into())]),
+            ("gpu-8932f937", vec![Entry::Uuid("gpu-8932f937".into())]),
+            ("\"0\"", vec![Entry::Other("\"0\"".into())]),
             ("MIG-0b", vec![Entry::MigUuid("MIG-0b".into())]),
             ("MIG-GPU-0a/1/0", vec![Entry::MigOldName("MIG-GPU-0a/1/0".into())]),
             ("+1", vec![Entry::Index(1)]),

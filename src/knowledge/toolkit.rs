@@ -21,6 +21,13 @@ pub const SUSE_USER: &str = "1.15.0";
 /// (`mode = "auto"` means `jit-cdi`; toolkit CHANGELOG, 1.18.0).
 pub const JIT_CDI: &str = "1.18.0";
 
+/// A program that came with release 1.10 and is a sign of that or a later one, where no package database
+/// tells the release (toolkit CHANGELOG, 1.10.0).
+pub const CTK: &str = "nvidia-ctk";
+
+/// The same of release 1.16 (toolkit CHANGELOG, 1.16.0).
+pub const CDI_HOOK: &str = "nvidia-cdi-hook";
+
 /// NVIDIA's runtime in any of its forms.
 pub const RUNTIME: &str = "nvidia-container-runtime";
 

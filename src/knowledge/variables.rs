@@ -29,7 +29,7 @@ pub const LIMITS: &[Meaning] = &[
     ("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "MPS limits the share of the GPU that the program gets"),
 ];
 
-/// Variables of the form `NAME_0`, `NAME_1` that HAMi sets for each device.
+/// Variables of the form `NAME_0`, `NAME_1` that `HAMi` sets for each device.
 const PER_DEVICE: &str = "CUDA_DEVICE_MEMORY_LIMIT_";
 
 /// Signs of work with OpenGL or Vulkan on NVIDIA's libraries: libglvnd (README, 1.7), Vulkan loader
@@ -78,7 +78,10 @@ pub fn set_of(table: &[Meaning], environment: &BTreeMap<String, String>) -> Opti
     Some((name.clone(), meaning))
 }
 
-fn sign(environment: &BTreeMap<String, String>, signs: &[(&'static str, fn(&str) -> bool)]) -> Option<&'static str> {
+/// A variable, and what its value must be to count.
+type Sign = (&'static str, fn(&str) -> bool);
+
+fn sign(environment: &BTreeMap<String, String>, signs: &[Sign]) -> Option<&'static str> {
     signs.iter().find(|(name, says)| environment.get(*name).is_some_and(|v| says(v))).map(|(name, _)| *name)
 }
 

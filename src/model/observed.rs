@@ -41,6 +41,9 @@ impl Unseen {
     }
 }
 
+/// The reason of a fact that was left out to save time, and is looked at as soon as a check names it.
+pub const LEFT_OUT: &str = "not looked at by the hook";
+
 /// A fact, as far as it could be seen.
 ///
 /// Absence is knowledge: "no such module" is `Known(None)`. `Unknown` means that nobody could look,
@@ -64,6 +67,16 @@ impl<T> Observed<T> {
         match self {
             Self::Known(value) => Ok(value),
             Self::Unknown(unknown) => Err(unknown.clone()),
+        }
+    }
+
+    /// The fact if it was seen, and `None` if it could not be; an error only where nobody has looked yet.
+    /// Whoever asked the check then looks, and asks it again.
+    pub fn looked_at(&self) -> Result<Option<&T>, Unknown> {
+        match self {
+            Self::Known(value) => Ok(Some(value)),
+            Self::Unknown(unknown) if unknown.reason == LEFT_OUT => Err(unknown.clone()),
+            Self::Unknown(_) => Ok(None),
         }
     }
 
@@ -163,6 +176,13 @@ mod tests {
         assert_eq!(judged(&Observed::Known(2)), Ok(true));
         let unseen = Observed::unknown("host.gpus", "/proc", "not mounted");
         assert_eq!(judged(&unseen).unwrap_err().reason, "not mounted");
+    }
+
+    #[test]
+    fn a_fact_that_was_left_out_is_asked_for_and_one_that_cannot_be_seen_is_not() {
+        assert_eq!(Observed::Known(2).looked_at(), Ok(Some(&2)));
+        assert_eq!(Observed::<u32>::unknown("host.cdi", "/etc/cdi", "refused").looked_at(), Ok(None));
+        assert!(Observed::<u32>::unknown("host.cdi", "/etc/cdi", LEFT_OUT).looked_at().is_err());
     }
 
     #[test]

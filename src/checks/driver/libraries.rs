@@ -2,7 +2,8 @@
 
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::checks::not_applicable;
-use crate::model::container::Given;
+use crate::knowledge::toolkit::base_name;
+use crate::model::container::{Given, LegacyState};
 use crate::model::host::DriverLibrary;
 use crate::model::{
     Action, Check, Container, DriverVersion, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown,
@@ -51,6 +52,9 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     let Some(module) = facts.host.driver.version.known()? else { return not_applicable() };
+    if subject == Subject::Container && fits_already(facts.container, module)? {
+        return Ok(Outcome::Pass);
+    }
     let taken: Vec<&DriverLibrary> = facts
         .host
         .driver
@@ -62,10 +66,7 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
     let versions: Vec<&DriverVersion> = taken.iter().filter_map(|library| library.version.as_ref()).collect();
     let Some(other) = versions.first() else { return not_applicable() };
     // Several directories may hold one each (32 and 64 bit); only all of them prove what the loader takes.
-    if versions.len() < taken.len() || versions.iter().any(|version| *version == module) {
-        return Ok(Outcome::Pass);
-    }
-    if subject == Subject::Container && brings_its_own(facts.container, module)? {
+    if versions.len() < taken.len() || versions.contains(&module) {
         return Ok(Outcome::Pass);
     }
     let path = taken.first().map_or("", |library| library.path.as_str());
@@ -77,18 +78,18 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
         .found()
 }
 
-/// A CDI specification may still mount libraries of the module's version: what the container gets fits.
-fn brings_its_own(container: &Container, module: &DriverVersion) -> Result<bool, Unknown> {
+/// What the container gets fits, whatever the machine has by now: NVIDIA's tool has run, and stops at a
+/// mismatch; or a CDI specification mounts the libraries of the module's version.
+fn fits_already(container: &Container, module: &DriverVersion) -> Result<bool, Unknown> {
+    if container.legacy_hook.as_ref().is_some_and(|hook| hook.state == LegacyState::HasRun) {
+        return Ok(true);
+    }
     if container.legacy_still_to_run() {
         return Ok(false);
     }
     let wanted = format!("libnvidia-ml.so.{module}");
-    Ok(container
-        .mounts
-        .known()?
-        .items
-        .iter()
-        .any(|mount| mount.destination.rsplit('/').next() == Some(wanted.as_str())))
+    let mounts = &container.mounts.known()?.items;
+    Ok(mounts.iter().any(|m| base_name(&m.destination) == wanted))
 }
 
 fn missing(facts: &Facts<'_>) -> Judgement {
@@ -118,7 +119,7 @@ fn missing(facts: &Facts<'_>) -> Judgement {
 mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::{LegacyState, Mount};
+    use crate::model::container::Mount;
     use crate::model::host::CdiSpec;
     use crate::model::{Observed, Parts};
 
@@ -135,6 +136,7 @@ mod tests {
         }
         World::machine(1).silent("driver-library-mismatch");
         World::cdi(1).silent("driver-library-mismatch");
+        with_module(World::legacy(1, LegacyState::HasRun), "550.127.05").silent("driver-library-mismatch");
     }
 
     #[test]
@@ -146,7 +148,9 @@ mod tests {
         libraries.push(right);
         world.silent("driver-library-mismatch");
         let Observed::Known(libraries) = &mut world.host.driver.libraries else { panic!() };
-        libraries.iter_mut().for_each(|l| l.current = false);
+        for l in libraries.iter_mut() {
+            l.current = false;
+        }
         world.silent("driver-library-mismatch");
     }
 

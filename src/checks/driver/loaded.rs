@@ -81,11 +81,11 @@ fn driver_not_loaded(facts: &Facts<'_>) -> Judgement {
     if !facts.host.has_gpu()? || unloadable::explained(facts.host) {
         return not_applicable();
     }
-    let installed = on_disk(facts.host, "nvidia") != Some(false)
-        || facts.host.driver.libraries.seen().is_none_or(|libraries| !libraries.is_empty());
+    let installed = on_disk(facts.host, "nvidia")? != Some(false)
+        || facts.host.driver.libraries.looked_at()?.is_none_or(|libraries| !libraries.is_empty());
     let (message, action): (_, &'static [Action]) =
         if installed { (0, &[Action::LoadModule]) } else { (1, &[Action::UpdateDriver]) };
-    Failure::new(missing(facts, "nvidia"), CHECKS[0].messages[message])
+    Failure::new(missing(facts, "nvidia")?, CHECKS[0].messages[message])
         .arg("gpus", gpus_on_the_bus(facts.host))
         .only(action)
         .saw("host.modules", "no nvidia", "/sys/module")
@@ -110,16 +110,7 @@ fn gpus_on_the_bus(host: &Host) -> String {
 }
 
 fn uvm_module_not_loaded(facts: &Facts<'_>) -> Judgement {
-    let mut likely = false;
-    match subject(facts)? {
-        None => return not_applicable(),
-        Some(Subject::Machine) => {}
-        Some(Subject::Container) => match compute(facts)? {
-            Compute::Unwanted => return not_applicable(),
-            Compute::Likely => likely = true,
-            Compute::Wanted => {}
-        },
-    }
+    let Some(subject) = subject(facts)? else { return not_applicable() };
     if !nvidia_loaded(facts.host)? {
         return not_applicable();
     }
@@ -127,7 +118,14 @@ fn uvm_module_not_loaded(facts: &Facts<'_>) -> Judgement {
     if registered || facts.host.driver.has_module("nvidia_uvm")? {
         return Ok(Outcome::Pass);
     }
-    let severity = if likely { Severity::Warning } else { missing(facts, "nvidia_uvm") };
+    let severity = match subject {
+        Subject::Machine => missing(facts, "nvidia_uvm")?,
+        Subject::Container => match compute(facts)? {
+            Compute::Unwanted => return not_applicable(),
+            Compute::Likely => Severity::Warning,
+            Compute::Wanted => missing(facts, "nvidia_uvm")?,
+        },
+    };
     Failure::new(severity, CHECKS[1].messages[0]).saw("host.modules", "nvidia, no nvidia_uvm", "/sys/module").found()
 }
 
@@ -144,10 +142,10 @@ fn nodes_not_created_yet(facts: &Facts<'_>) -> Judgement {
         return Ok(Outcome::Pass);
     }
     let loaded = nvidia_loaded(facts.host)?;
-    if !loaded && (on_disk(facts.host, "nvidia") != Some(true) || unloadable::explained(facts.host)) {
+    if !loaded && (on_disk(facts.host, "nvidia")? != Some(true) || unloadable::explained(facts.host)) {
         return not_applicable();
     }
-    Failure::new(missing(facts, "nvidia"), CHECKS[2].messages[0])
+    Failure::new(missing(facts, "nvidia")?, CHECKS[2].messages[0])
         .arg("state", if loaded { "loaded" } else { "on disk, but not loaded" })
         .saw("host.device_nodes", "none of NVIDIA's", "/dev")
         .found()
@@ -218,7 +216,7 @@ mod tests {
 
     #[test]
     fn where_no_driver_was_installed_it_says_so() {
-        let mut world = unloaded(World::machine(1));
+        let mut world = on_the_disk(unloaded(World::machine(1)), &[]);
         world.host.driver.libraries = Observed::default();
         let failure = world.short("driver-not-loaded");
         assert!(failure.message.starts_with("no NVIDIA driver is installed"));

@@ -31,15 +31,16 @@ pub(super) const CHECKS: &[Check] = &[Check {
 }];
 
 fn without_instances(facts: &Facts<'_>) -> Judgement {
-    let gpus: Vec<&Gpu> = match subject(facts)? {
-        None => return not_applicable(),
-        Some(Subject::Machine) => facts.host.gpus.known()?.iter().filter(|gpu| !gpu.excluded).collect(),
-        Some(Subject::Container) => given_gpus(facts)?,
-    };
+    let Some(subject) = subject(facts)? else { return not_applicable() };
+    let all = facts.host.gpus.known()?;
     // Without NVML files show the mode of some drivers only; what does not say that it is on is left alone.
-    if !gpus.iter().any(|gpu| gpu.mig == Some(true)) {
+    if !all.iter().any(|gpu| gpu.mig == Some(true)) {
         return Ok(Outcome::Pass);
     }
+    let gpus: Vec<&Gpu> = match subject {
+        Subject::Machine => all.iter().filter(|gpu| !gpu.excluded).collect(),
+        Subject::Container => given_gpus(facts)?,
+    };
     let capabilities = facts.host.mig_capabilities.known()?;
     let has_instance = |gpu: &Gpu| {
         let below = gpu.minor.map(|minor| format!("gpu{minor}/mig/gi"));

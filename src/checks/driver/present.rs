@@ -58,18 +58,26 @@ fn left_out<'a>(facts: &Facts<'a>) -> Result<Vec<&'a PciFunction>, Unknown> {
 }
 
 fn needs_open_module(facts: &Facts<'_>) -> Judgement {
-    if subject(facts)?.is_none() || !nvidia_loaded(facts.host)? {
+    let Some(subject) = subject(facts)? else { return not_applicable() };
+    if !nvidia_loaded(facts.host)? {
         return not_applicable();
     }
     if facts.host.driver.open_kernel_modules.seen() == Some(&Some(true)) {
+        return Ok(Outcome::Pass);
+    }
+    // Which GPUs there are takes a look at the bus. For a container it is taken only where the driver knows
+    // such GPUs, or runs none: 570 is the first with Blackwell.
+    let runs_some = facts.host.gpus.seen().is_some_and(|gpus| !gpus.is_empty());
+    let too_old = facts.host.driver.version.seen().and_then(Option::as_ref).is_some_and(|v| v.number(0) < 570);
+    if subject == Subject::Container && runs_some && too_old {
         return Ok(Outcome::Pass);
     }
     let affected = affected(facts)?;
     if affected.is_empty() {
         return Ok(Outcome::Pass);
     }
-    let runs = |gpu: &&Gpu| !gpu.excluded && !affected.iter().any(|f| f.address == gpu.pci);
-    let works = facts.host.gpus.known()?.iter().any(|gpu| runs(&gpu));
+    let others = |f: &PciFunction| f.is_for_the_host() && !affected.iter().any(|a| a.address == f.address);
+    let works = facts.host.pci.known()?.iter().any(others);
     let version = facts.host.driver.version.seen().and_then(Option::as_ref).map_or("", |v| v.as_str());
     let gpus = list(affected.iter().map(|f| f.address.as_str()));
     Failure::new(if works { Severity::Warning } else { Severity::Error }, CHECKS[0].messages[0])
@@ -103,7 +111,7 @@ fn affected<'a>(facts: &Facts<'a>) -> Result<Vec<&'a PciFunction>, Unknown> {
     }
 }
 
-/// Blackwell, by the first byte of the device id: GB100 0x29, GB20x and GB10 0x2b to 0x2f, GB300 0x31.
+/// Blackwell, by the first byte of the device id: GB100 0x29, GB202 to GB207 and GB10 0x2b to 0x2f, GB300 0x31.
 ///
 /// Source of the ids: product list of open-gpu-kernel-modules 595.45.04. That Blackwell needs the open
 /// flavour: NVIDIA driver installation guide, "Kernel Modules", R610.
@@ -201,6 +209,11 @@ mod tests {
         world.silent("gpu-needs-open-module");
         world.host.gpus = unseen();
         world.unknown("gpu-needs-open-module");
+        // Whatever the driver lists, its own words are enough.
+        let mut said = logging(World::machine(1), NEEDS_OPEN);
+        said.host.gpus = unseen();
+        said.host.driver.open_kernel_modules = Observed::Known(Some(false));
+        assert_eq!(said.short("gpu-needs-open-module").severity, Severity::Error);
     }
 
     #[test]

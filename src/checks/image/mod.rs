@@ -1,6 +1,8 @@
-//! The family `image`.
+//! The family `image`: does it suit driver and GPU? Here: what the machine's files alone can show.
 
 use crate::model::Check;
 
+mod target;
+
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[];
+pub const CHECKS: &[&[Check]] = &[target::CHECKS];

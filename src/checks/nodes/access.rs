@@ -217,7 +217,9 @@ mod tests {
 
     fn not_asked(mut world: World) -> World {
         let Observed::Known(devices) = &mut world.container.devices else { panic!() };
-        devices.iter_mut().for_each(|node| node.access = Access::default());
+        for node in devices.iter_mut() {
+            node.access = Access::default();
+        }
         world
     }
 
@@ -301,7 +303,9 @@ mod tests {
         world.silent(RULES);
         world.container.rootless = false;
         let Observed::Known(devices) = &mut world.container.devices else { panic!() };
-        devices.iter_mut().for_each(|node| node.access = Access::Granted);
+        for node in devices.iter_mut() {
+            node.access = Access::Granted;
+        }
         world.silent(RULES);
         denied(World::legacy(1, LegacyState::HasRun)).silent(RULES);
     }

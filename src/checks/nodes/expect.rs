@@ -70,12 +70,13 @@ fn legacy_injects(facts: &Facts<'_>) -> Result<bool, Unknown> {
     {
         return Ok(true);
     }
-    let refused = config.is_some_and(|c| c.accept_envvar_unprivileged == Some(false));
+    let taken =
+        config.is_none_or(|c| c.accept_envvar_unprivileged != Some(false)) || has_bounding(container, CAP_SYS_ADMIN);
     let none = match container.visible_devices.known()? {
         Some(list) => matches!(visible_devices::parse(list), Request::None | Request::Void | Request::Unset),
         None => false,
     };
-    Ok(!none && !(refused && !has_bounding(container, CAP_SYS_ADMIN)))
+    Ok(!none && taken)
 }
 
 /// Arguments of `nvidia-container-cli`, where the hook is that tool itself (`ctr run --gpus`): then they
@@ -98,14 +99,13 @@ fn has_bounding(container: &Container, capability: u32) -> bool {
 }
 
 /// It may be about to load modules and to make nodes itself: it may load modules, or has the host's
-/// `/dev` or `/lib/modules`. What could not be read counts as such.
+/// `/dev` or `/lib/modules`. A mount that could not be read may be one of these.
 pub(crate) fn may_set_up_the_machine(container: &Container) -> bool {
-    let Ok(mounts) = container.mounts.known() else { return true };
     let tree = |source: &str| matches!(source.trim_end_matches('/'), "" | "/dev" | "/lib/modules" | "/usr/lib/modules");
     has_bounding(container, CAP_SYS_MODULE)
-        || container.user.known().is_err()
-        || !mounts.unread.is_empty()
-        || mounts.items.iter().any(|m| m.source.starts_with('/') && tree(&m.source))
+        || container.mounts.seen().is_some_and(|mounts| {
+            !mounts.unread.is_empty() || mounts.items.iter().any(|m| m.source.starts_with('/') && tree(&m.source))
+        })
 }
 
 /// Whether CUDA work is what the container is for.
@@ -126,15 +126,15 @@ pub(crate) fn compute(facts: &Facts<'_>) -> Result<Compute, Unknown> {
         return Ok(by(arguments.iter().any(|arg| arg == "--compute")));
     }
     Ok(match (capabilities(facts)?, facts.container.gpu_given.known()?) {
-        (Capabilities::All, _) => Compute::Wanted,
         (words @ Capabilities::Words(_), _) => by(words.names("compute")),
         // Whoever passes nodes by hand may be after nvidia-smi only.
         (Capabilities::Default, Given::Privileged | Given::RawDevices) => Compute::Likely,
         // A toolkit of unknown release is taken for one of the last years.
         (Capabilities::Default, Given::LegacyHook) => {
-            by(!facts.host.toolkit_release().is_some_and(|release| older(release, COMPUTE_BY_DEFAULT)))
+            let release = facts.host.toolkit.version.looked_at()?.and_then(Option::as_ref);
+            by(!release.is_some_and(|release| older(release, COMPUTE_BY_DEFAULT)))
         }
-        (Capabilities::Default, _) => Compute::Wanted,
+        (Capabilities::All | Capabilities::Default, _) => Compute::Wanted,
     })
 }
 

@@ -22,21 +22,44 @@ pub(crate) fn given_count(facts: &Facts<'_>) -> Result<usize, Unknown> {
     Ok(facts.container.devices.known()?.iter().filter(|node| role(&node.path) == Role::Gpu).count())
 }
 
-/// The GPUs that the legacy hook was asked for; `None`: the GPU does not come by it, or the request names
-/// what files cannot resolve, such as MIG devices.
-pub(crate) fn asked_of_legacy<'a>(facts: &Facts<'a>) -> Result<Option<Vec<&'a Gpu>>, Unknown> {
+/// The nodes of the GPUs that the legacy hook was asked for; `None`: the GPU does not come by it, or the
+/// request names what files cannot resolve, such as MIG devices.
+pub(crate) fn nodes_asked_of_legacy(facts: &Facts<'_>) -> Result<Option<Vec<String>>, Unknown> {
+    let Some(request) = request_to_legacy(facts)? else { return Ok(None) };
+    let gpus = facts.host.gpus.known()?;
+    let selection = visible_devices::select(&request, gpus);
+    let unread = |what: &str| Unknown::new("host.gpus", "/proc/driver/nvidia/gpus", format!("{what} was not read"));
+    if selection.open.iter().any(|item| matches!(item, Item::Uuid(_))) {
+        return Err(unread("the UUID of a GPU"));
+    }
+    if !selection.open.is_empty() || !selection.unmatched.is_empty() {
+        return Ok(None);
+    }
+    let asked = gpus.iter().filter(|gpu| selection.gpus.contains(&gpu.index));
+    asked
+        .map(|gpu| node_of(gpu).ok_or_else(|| unread("the number of a GPU's node")))
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+/// How many GPUs the legacy hook was asked for at most, which needs none of their identities.
+pub(crate) fn count_asked_of_legacy(facts: &Facts<'_>) -> Result<Option<usize>, Unknown> {
+    Ok(match request_to_legacy(facts)? {
+        Some(Request::All) => Some(facts.host.gpus.known()?.iter().filter(|gpu| !gpu.excluded).count()),
+        Some(Request::List(items)) => Some(items.len()),
+        _ => None,
+    })
+}
+
+fn request_to_legacy(facts: &Facts<'_>) -> Result<Option<Request>, Unknown> {
     if *facts.container.gpu_given.known()? != Given::LegacyHook || arguments_of_tool(facts).is_some() {
         return Ok(None);
     }
-    let request = match facts.container.visible_devices.known()? {
+    Ok(Some(match facts.container.visible_devices.known()? {
         Some(list) => visible_devices::parse(list),
         // An image of the old kind means all by leaving it out.
         None => Request::All,
-    };
-    let gpus = facts.host.gpus.known()?;
-    let selection = visible_devices::select(&request, gpus);
-    let whole = selection.open.is_empty() && selection.unmatched.is_empty();
-    Ok(whole.then(|| gpus.iter().filter(|gpu| selection.gpus.contains(&gpu.index)).collect()))
+    }))
 }
 
 /// MIG devices, and nothing else, were asked for by name: by variable, CDI annotation or device plugin.
@@ -48,7 +71,8 @@ pub(crate) fn asks_for_mig(facts: &Facts<'_>) -> Result<bool, Unknown> {
         _ => Vec::new(),
     };
     // A CDI device is named as the tools name it: `nvidia.com/gpu=MIG-…`, `nvidia.com/gpu=0:1`.
-    let named = container.cdi_annotations.known()?.iter().chain(container.volume_mount_devices.known()?);
+    let mounted = container.volume_mount_devices.seen().map(Vec::as_slice).unwrap_or_default();
+    let named = container.cdi_annotations.known()?.iter().chain(mounted);
     let named =
         named.map(|name| visible_devices::item(name.rsplit_once('=').map_or(name.as_str(), |(_, device)| device)));
     let all: Vec<Item> = listed.into_iter().chain(named).collect();
@@ -71,18 +95,18 @@ mod tests {
         Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place }
     }
 
-    fn places(gpus: Vec<&Gpu>) -> Vec<u32> {
+    fn places(gpus: &[&Gpu]) -> Vec<u32> {
         gpus.iter().map(|gpu| gpu.index).collect()
     }
 
     #[test]
     fn nodes_tell_what_was_given() {
         let mut world = World::cdi(3);
-        assert_eq!(given_gpus(&facts(&world)).map(places), Ok(vec![0, 1, 2]));
+        assert_eq!(given_gpus(&facts(&world)).map(|gpus| places(&gpus)), Ok(vec![0, 1, 2]));
         world.without_node("/dev/nvidia1", false);
-        assert_eq!(given_gpus(&facts(&world)).map(places), Ok(vec![0, 2]));
+        assert_eq!(given_gpus(&facts(&world)).map(|gpus| places(&gpus)), Ok(vec![0, 2]));
         assert_eq!(given_count(&facts(&world)), Ok(2));
-        assert_eq!(asked_of_legacy(&facts(&world)), Ok(None));
+        assert_eq!(nodes_asked_of_legacy(&facts(&world)), Ok(None));
         world.container.devices = unseen();
         assert!(given_gpus(&facts(&world)).is_err() && given_count(&facts(&world)).is_err());
     }
@@ -90,20 +114,34 @@ mod tests {
     #[test]
     fn the_request_tells_what_the_legacy_hook_was_asked_for() {
         let mut world = World::legacy(3, LegacyState::StillToRun);
-        for (asked, expected) in [
-            (Some("all"), Some(vec![0, 1, 2])),
-            (None, Some(vec![0, 1, 2])),
-            (Some("1"), Some(vec![1])),
-            (Some("2, 0,2"), Some(vec![0, 2])),
-            (Some("gpu-00000001-0000-4000-8000-000000000001"), Some(vec![1])),
-            (Some("7"), None),
-            (Some("MIG-0000000b-0000-4000-8000-000000000001"), None),
+        for (asked, count, expected) in [
+            (Some("all"), 3, Some(vec![0, 1, 2])),
+            (None, 3, Some(vec![0, 1, 2])),
+            (Some("1"), 1, Some(vec![1])),
+            (Some("2, 0,2"), 3, Some(vec![0, 2])),
+            (Some("gpu-00000001-0000-4000-8000-000000000001"), 1, Some(vec![1])),
+            (Some("7"), 1, None),
+            (Some("MIG-0000000b-0000-4000-8000-000000000001"), 1, None),
         ] {
             world.container.visible_devices = Observed::Known(asked.map(str::to_owned));
-            assert_eq!(asked_of_legacy(&facts(&world)).map(|a| a.map(places)), Ok(expected), "{asked:?}");
+            let nodes = expected.map(|minors: Vec<u32>| minors.iter().map(|n| format!("/dev/nvidia{n}")).collect());
+            assert_eq!(nodes_asked_of_legacy(&facts(&world)), Ok(nodes), "{asked:?}");
+            assert_eq!(count_asked_of_legacy(&facts(&world)), Ok(Some(count)), "{asked:?}");
         }
         world.host.gpus = unseen();
-        assert!(asked_of_legacy(&facts(&world)).is_err());
+        assert!(nodes_asked_of_legacy(&facts(&world)).is_err());
+    }
+
+    #[test]
+    fn identities_that_were_not_read_are_asked_for() {
+        for asked in ["0", "GPU-00000000-0000-4000-8000-000000000001"] {
+            let mut world = World::legacy(1, LegacyState::HasRun);
+            world.container.visible_devices = Observed::Known(Some(asked.to_owned()));
+            let Observed::Known(gpus) = &mut world.host.gpus else { panic!() };
+            (gpus[0].uuid, gpus[0].minor) = (None, None);
+            assert_eq!(nodes_asked_of_legacy(&facts(&world)).unwrap_err().fact, "host.gpus", "{asked}");
+            assert_eq!(count_asked_of_legacy(&facts(&world)), Ok(Some(1)));
+        }
     }
 
     #[test]

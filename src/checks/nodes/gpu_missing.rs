@@ -5,7 +5,7 @@ use crate::model::container::{Given, Strength};
 use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity};
 
 use super::expect::Subject;
-use super::given::{asked_of_legacy, node_of};
+use super::given::{count_asked_of_legacy, given_count, node_of, nodes_asked_of_legacy};
 use super::missing::{MAKE, PASS, REGENERATE, expecting, lacking};
 use super::role::{Role, has_node, list, role};
 use super::ways::missing;
@@ -42,7 +42,7 @@ fn gpu_missing_on_machine(facts: &Facts<'_>) -> Judgement {
     if absent.is_empty() {
         return Ok(Outcome::Pass);
     }
-    let severity = if absent.len() == expected.len() { missing(facts, "nvidia") } else { Severity::Warning };
+    let severity = if absent.len() == expected.len() { missing(facts, "nvidia")? } else { Severity::Warning };
     Failure::new(severity, CHECKS[0].messages[2])
         .arg("node", list(absent.iter().copied()))
         .only(&[Action::LoadModule])
@@ -53,13 +53,19 @@ fn gpu_missing_on_machine(facts: &Facts<'_>) -> Judgement {
 
 fn gpu_missing_in_container(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
-    let expected: Vec<String> = match (asked_of_legacy(facts)?, container.gpu_given.known()?) {
-        (Some(gpus), _) => gpus.into_iter().filter_map(node_of).collect(),
-        (None, Given::LegacyHook) => return not_applicable(),
-        (None, _) => {
-            let named = &container.spec_devices.known()?.items;
-            named.iter().map(|d| d.path.clone()).filter(|path| role(path) == Role::Gpu).collect()
+    let expected: Vec<String> = if *container.gpu_given.known()? == Given::LegacyHook {
+        // Which GPU is which takes a look that may wake them; it is not needed where enough are there.
+        match count_asked_of_legacy(facts)? {
+            None => return not_applicable(),
+            Some(count) if count <= given_count(facts)? => return Ok(Outcome::Pass),
+            Some(_) => match nodes_asked_of_legacy(facts)? {
+                None => return not_applicable(),
+                Some(nodes) => nodes,
+            },
         }
+    } else {
+        let named = &container.spec_devices.known()?.items;
+        named.iter().map(|d| d.path.clone()).filter(|path| role(path) == Role::Gpu).collect()
     };
     if expected.is_empty() {
         return gpu_missing_altogether(facts);
@@ -73,7 +79,7 @@ fn gpu_missing_in_container(facts: &Facts<'_>) -> Judgement {
     if absent.is_empty() {
         return Ok(Outcome::Pass);
     }
-    let severity = if absent.len() == expected.len() { missing(facts, "nvidia") } else { Severity::Warning };
+    let severity = if absent.len() == expected.len() { missing(facts, "nvidia")? } else { Severity::Warning };
     lacking(facts, &CHECKS[0], severity, &list(absent.iter().copied()))
 }
 
@@ -90,7 +96,7 @@ fn gpu_missing_altogether(facts: &Facts<'_>) -> Judgement {
     if container.devices.known()?.iter().any(|node| role(&node.path) == Role::Gpu) {
         return Ok(Outcome::Pass);
     }
-    Failure::new(missing(facts, "nvidia"), CHECKS[0].messages[1])
+    Failure::new(missing(facts, "nvidia")?, CHECKS[0].messages[1])
         .arg("node", "/dev/nvidia0")
         .only(&[Action::RegenerateCdi])
         .saw("container.devices", "no GPU's node", "the container's /dev")
@@ -131,7 +137,7 @@ mod tests {
         let mut one = World::legacy(4, LegacyState::HasRun);
         one.container.visible_devices = Observed::Known(Some("2".into()));
         lost(one.clone(), &[0, 1, 3]).silent(ID);
-        assert_eq!(lost(one.clone(), &[2]).short(ID).severity, Severity::Error);
+        assert_eq!(lost(one.clone(), &[0, 1, 2, 3]).short(ID).severity, Severity::Error);
         one.container.visible_devices = Observed::Known(Some("MIG-0000000b-0000-4000-8000-000000000001".into()));
         lost(one, &[0, 1, 2, 3]).silent(ID);
     }

@@ -83,7 +83,7 @@ fn control_missing(facts: &Facts<'_>) -> Judgement {
         Some(Subject::Machine) if facts.host.device_nodes.known()?.contains_key(CONTROL) => Ok(Outcome::Pass),
         Some(Subject::Machine) => lacking_on_machine(facts, &CONTROL_CHECKS[0], 1, CONTROL, "nvidia"),
         Some(Subject::Container) if has_node(facts, CONTROL)? => Ok(Outcome::Pass),
-        Some(Subject::Container) => lacking(facts, &CONTROL_CHECKS[0], missing(facts, "nvidia"), CONTROL),
+        Some(Subject::Container) => lacking(facts, &CONTROL_CHECKS[0], missing(facts, "nvidia")?, CONTROL),
     }
 }
 
@@ -92,11 +92,11 @@ fn uvm_missing(facts: &Facts<'_>) -> Judgement {
         None => not_applicable(),
         Some(Subject::Machine) if facts.host.device_nodes.known()?.contains_key(UVM) => Ok(Outcome::Pass),
         Some(Subject::Machine) => lacking_on_machine(facts, &UVM_CHECKS[0], 1, UVM, "nvidia_uvm"),
+        Some(Subject::Container) if has_node(facts, UVM)? => Ok(Outcome::Pass),
         Some(Subject::Container) => match compute(facts)? {
             Compute::Unwanted => not_applicable(),
-            _ if has_node(facts, UVM)? => Ok(Outcome::Pass),
             Compute::Likely => lacking(facts, &UVM_CHECKS[0], Severity::Warning, UVM),
-            Compute::Wanted => lacking(facts, &UVM_CHECKS[0], missing(facts, "nvidia_uvm"), UVM),
+            Compute::Wanted => lacking(facts, &UVM_CHECKS[0], missing(facts, "nvidia_uvm")?, UVM),
         },
     }
 }
@@ -140,7 +140,7 @@ pub(super) fn lacking(facts: &Facts<'_>, check: &'static Check, severity: Severi
 }
 
 fn lacking_on_machine(facts: &Facts<'_>, check: &'static Check, message: usize, node: &str, module: &str) -> Judgement {
-    Failure::new(missing(facts, module), check.messages[message])
+    Failure::new(missing(facts, module)?, check.messages[message])
         .arg("node", node)
         .only(&[Action::LoadModule])
         .saw("host.device_nodes", format!("no {node}"), "/dev")
@@ -152,8 +152,9 @@ mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
     use crate::model::Observed;
+    use crate::model::Parts;
     use crate::model::container::{LegacyState, Mount};
-    use crate::model::{Parts, host::ModuleFiles};
+    use crate::model::host::{KernelModule, ModuleFiles};
 
     fn lacking_node(mut world: World, path: &str, of_host: bool) -> World {
         world.without_node(path, of_host);
@@ -188,7 +189,7 @@ mod tests {
         let made = lacking_node(waiting, UVM, true);
         assert_eq!(made.short("uvm-node-missing").severity, Severity::Warning);
         let mut cannot = made;
-        cannot.host.driver.modules = Observed::Known([("nvidia".to_owned(), Default::default())].into());
+        cannot.host.driver.modules = Observed::Known([("nvidia".to_owned(), KernelModule::default())].into());
         cannot.host.driver.module_files = Observed::Known(ModuleFiles::default());
         assert_eq!(cannot.short("uvm-node-missing").severity, Severity::Error);
     }

@@ -3,12 +3,18 @@
 use crate::model::Check;
 
 mod access;
+mod cgroups;
 pub(crate) mod expect;
 pub(crate) mod given;
 mod gpu_missing;
+mod groups;
 mod missing;
+mod modes;
+mod mounts;
 mod numbers;
 pub(crate) mod role;
+mod rootless;
+mod selinux;
 mod special;
 pub(crate) mod ways;
 
@@ -20,4 +26,10 @@ pub const CHECKS: &[&[Check]] = &[
     special::CHECKS,
     numbers::CHECKS,
     access::CHECKS,
+    rootless::CHECKS,
+    modes::CHECKS,
+    groups::CHECKS,
+    selinux::CHECKS,
+    cgroups::CHECKS,
+    mounts::CHECKS,
 ];

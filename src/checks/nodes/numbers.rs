@@ -172,9 +172,9 @@ fn on_machine(host: &Host, majors: &Majors, check: &'static Check, uvm: bool) ->
 
 /// A wrong number that a specification records; most record none and take the node's.
 fn wrong_in<'a>(spec: &'a CdiSpec, majors: &Majors, uvm: bool) -> Option<Wrong<'a>> {
-    let nodes = spec.nodes.iter().chain(spec.devices.iter().flat_map(|device| &device.nodes));
+    let mut nodes = spec.nodes.iter().chain(spec.devices.iter().flat_map(|device| &device.nodes));
     let recorded = |node: &CdiNode| node.major.filter(|major| *major != 0);
-    nodes.filter_map(|n| wrong(&n.path, recorded(n)?, n.minor.unwrap_or(0), majors, uvm)).next()
+    nodes.find_map(|n| wrong(&n.path, recorded(n)?, n.minor.unwrap_or(0), majors, uvm))
 }
 
 fn failure(check: &'static Check, message: usize, severity: Severity, wrong: &Wrong<'_>) -> Failure {

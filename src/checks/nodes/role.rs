@@ -68,11 +68,11 @@ pub(crate) fn machine_has_no_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 4;
     let names: Vec<&str> = names.into_iter().collect();
-    let mut text = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
-    text
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Nodes that only displays, MIG and fabrics need, where they are not there.
 
+use std::collections::BTreeMap;
+
 use crate::checks::not_applicable;
 use crate::knowledge::toolkit::CLI;
 use crate::model::container::Given;
@@ -104,7 +106,7 @@ fn modeset_missing(facts: &Facts<'_>) -> Judgement {
             }
             // What the hook left out though it ran to its end was not refused by it.
             if display && facts.container.legacy_still_to_run() {
-                (missing(facts, "nvidia_modeset"), 0)
+                (missing(facts, "nvidia_modeset")?, 0)
             } else {
                 (Severity::Warning, 1)
             }
@@ -117,22 +119,14 @@ fn modeset_missing(facts: &Facts<'_>) -> Judgement {
 }
 
 fn mig_caps_missing(facts: &Facts<'_>) -> Judgement {
-    let instances: Vec<(&String, &u32)> = match facts.host.mig_capabilities.seen() {
-        Some(all) => all.iter().filter(|(path, _)| path.contains("/mig/gi")).collect(),
-        None => Vec::new(),
-    };
     match expecting(facts)? {
         None => not_applicable(),
-        Some(Subject::Machine) => {
-            facts.host.mig_capabilities.known()?;
-            mig_caps_missing_on_machine(facts, &instances)
-        }
+        Some(Subject::Machine) => mig_caps_missing_on_machine(facts, &instances(facts.host.mig_capabilities.known()?)),
+        Some(Subject::Container) if !has_mig_device(facts)? => not_applicable(),
         Some(Subject::Container) => {
-            if !has_mig_device(facts)? {
-                return not_applicable();
-            }
             // Two more nodes, of configuration and monitoring, open no instance. Where the driver's list was
             // not read any node below the directory counts.
+            let instances = facts.host.mig_capabilities.looked_at()?.map(instances).unwrap_or_default();
             let opens = |minor| instances.is_empty() || instances.iter().any(|(_, m)| **m == minor);
             let devices = facts.container.devices.known()?;
             let mut has = devices.iter().any(|node| role(&node.path) == Role::Cap && opens(node.minor));
@@ -143,13 +137,18 @@ fn mig_caps_missing(facts: &Facts<'_>) -> Judgement {
             if has {
                 return Ok(Outcome::Pass);
             }
-            Failure::new(missing(facts, "nvidia"), CHECKS[1].messages[0])
+            Failure::new(missing(facts, "nvidia")?, CHECKS[1].messages[0])
                 .arg("instance", instances.first().map_or("gpu0/mig/gi0", |(path, _)| path.as_str()))
                 .only(&[Action::PassGpu])
                 .saw("container.devices", "nothing below /dev/nvidia-caps", "the container's /dev")
                 .found()
         }
     }
+}
+
+/// The capabilities that belong to an instance.
+fn instances(capabilities: &BTreeMap<String, u32>) -> Vec<(&String, &u32)> {
+    capabilities.iter().filter(|(path, _)| path.contains("/mig/gi")).collect()
 }
 
 /// MIG devices were asked for by name, or every GPU that was given is in MIG mode.
@@ -174,7 +173,7 @@ fn mig_caps_missing_on_machine(facts: &Facts<'_>, instances: &[(&String, &u32)])
         instances.iter().map(|(path, m)| (*path, format!("/dev/nvidia-caps/nvidia-cap{m}"))).collect();
     let absent: Vec<_> = expected.iter().filter(|(_, node)| !nodes.contains_key(node)).collect();
     let Some((instance, _)) = absent.first() else { return Ok(Outcome::Pass) };
-    let severity = if absent.len() == expected.len() { missing(facts, "nvidia") } else { Severity::Warning };
+    let severity = if absent.len() == expected.len() { missing(facts, "nvidia")? } else { Severity::Warning };
     Failure::new(severity, CHECKS[1].messages[1])
         .arg("node", list(absent.iter().map(|(_, node)| node.as_str())))
         .arg("instance", instance)

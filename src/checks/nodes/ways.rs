@@ -1,7 +1,7 @@
 //! How bad it is that a module or a node is missing: who could still make it, and which ways remain.
 
 use crate::model::host::{EngineKind, Inside};
-use crate::model::{Facts, Host, Place, Severity};
+use crate::model::{Facts, Host, Place, Severity, Unknown};
 
 use super::expect::may_set_up_the_machine;
 
@@ -9,19 +9,14 @@ use super::expect::may_set_up_the_machine;
 ///
 /// A warning where somebody on the way still makes it: NVIDIA's legacy hook, which loads modules and
 /// makes nodes, or a container that sets up the machine itself.
-pub(crate) fn missing(facts: &Facts<'_>, module: &str) -> Severity {
+pub(crate) fn missing(facts: &Facts<'_>, module: &str) -> Result<Severity, Unknown> {
     let (host, container) = (facts.host, facts.container);
-    let made_later = match facts.place {
-        Place::Hook => {
-            may_set_up_the_machine(container)
-                || (container.legacy_still_to_run()
-                    && !container.rootless
-                    && hook_loads_modules(host)
-                    && at_hand(host, module))
-        }
-        _ => legacy_way(host) && hook_loads_modules(host) && at_hand(host, module),
+    let somebody_may = match facts.place {
+        Place::Hook if may_set_up_the_machine(container) => return Ok(Severity::Warning),
+        Place::Hook => container.legacy_still_to_run() && !container.rootless && hook_loads_modules(host),
+        _ => legacy_way(host) && hook_loads_modules(host),
     };
-    if made_later { Severity::Warning } else { Severity::Error }
+    Ok(if somebody_may && at_hand(host, module)? { Severity::Warning } else { Severity::Error })
 }
 
 /// The legacy hook loads modules and makes nodes: the default of `load-kmods`, but not in a user
@@ -31,15 +26,19 @@ fn hook_loads_modules(host: &Host) -> bool {
     config.and_then(|c| c.load_kmods) != Some(false) && host.inside != Some(Inside::UnprivilegedLxc)
 }
 
-/// The module is loaded, or lies on disk for the running kernel. Where nobody could look, it may be.
-fn at_hand(host: &Host, module: &str) -> bool {
-    host.driver.modules.seen().is_some_and(|loaded| loaded.contains_key(module))
-        || on_disk(host, module).unwrap_or(!host.laid_out)
+/// The module lies on disk for the running kernel; a containerised driver keeps its own elsewhere, so there
+/// it is enough that it is loaded. Where nobody could look, it may be; a machine that is only laid out has
+/// what it shows.
+fn at_hand(host: &Host, module: &str) -> Result<bool, Unknown> {
+    let containerised = !matches!(host.driver.root.path.as_str(), "" | "/");
+    let loaded = host.driver.modules.seen().is_some_and(|loaded| loaded.contains_key(module));
+    Ok((containerised && loaded) || on_disk(host, module)?.unwrap_or(!host.laid_out))
 }
 
 /// The module lies on disk for the running kernel; `None`: nobody could look.
-pub(crate) fn on_disk(host: &Host, module: &str) -> Option<bool> {
-    host.driver.module_files.seen().map(|files| files.running.iter().any(|m| m.replace('-', "_") == module))
+pub(crate) fn on_disk(host: &Host, module: &str) -> Result<Option<bool>, Unknown> {
+    let files = host.driver.module_files.looked_at()?;
+    Ok(files.map(|files| files.running.iter().any(|m| m.replace('-', "_") == module)))
 }
 
 /// `docker --gpus` with the legacy hook: dockerd takes it for registered where it finds the program.
@@ -66,14 +65,14 @@ pub(crate) fn cdi_way(host: &Host) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::testing::World;
+    use crate::checks::testing::{World, unseen};
     use crate::model::Observed;
     use crate::model::container::LegacyState;
     use crate::model::host::{CdiSpec, ModuleFiles, ToolkitConfig};
 
     fn of(world: &World, module: &str) -> Severity {
         let facts = Facts { host: &world.host, image: &world.image, container: &world.container, place: world.place };
-        missing(&facts, module)
+        missing(&facts, module).unwrap()
     }
 
     fn with_files(mut world: World, files: &[&str]) -> World {
@@ -91,6 +90,17 @@ mod tests {
         assert_eq!(of(&with_files(World::cdi(1), &["nvidia"]), "nvidia"), Severity::Error);
         let ran = with_files(World::legacy(1, LegacyState::HasRun), &["nvidia"]);
         assert_eq!(of(&ran, "nvidia"), Severity::Error);
+
+        let mut loaded = with_files(World::legacy(1, LegacyState::StillToRun), &[]);
+        loaded.host.driver.modules = World::host(1).driver.modules;
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Error);
+        loaded.host.driver.root.path = "/run/nvidia/driver".into();
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning);
+        loaded.host.driver.module_files = unseen();
+        loaded.host.driver.modules = Observed::default();
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning, "it may be there");
+        loaded.host.laid_out = true;
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Error);
 
         let mut told = world.clone();
         told.host.toolkit.config =

@@ -39,8 +39,11 @@ pub(in crate::checks) fn of_hook(facts: &Facts<'_>) -> Result<Option<Asked>, Unk
     let config = &facts.host.toolkit.config;
     let seen = config.seen().and_then(Option::as_ref);
     let certain = config.known().map(|_| ());
-    let mounts = container.volume_mount_devices.known()?;
-    if !mounts.is_empty() && seen.is_some_and(|c| c.accept_volume_mounts == Some(true)) {
+    let mounts = match seen {
+        Some(config) if config.accept_volume_mounts == Some(true) => container.volume_mount_devices.known()?.as_slice(),
+        _ => &[],
+    };
+    if !mounts.is_empty() {
         let list: Vec<Item> = mounts.iter().map(|name| item(name)).collect();
         return Ok(Some(Asked { request: Request::List(list), text: mounts.join(","), certain }));
     }

@@ -51,17 +51,14 @@ fn more_gpus_than_requested(facts: &Facts<'_>) -> Judgement {
 }
 
 fn asked(container: &Container) -> Result<Option<(Request, String)>, Unknown> {
-    let mounts = container.volume_mount_devices.known()?;
-    if !mounts.is_empty() {
-        let list = mounts.iter().map(|name| item(name)).collect();
-        return Ok(Some((Request::List(list), mounts.join(","))));
-    }
-    Ok(match visible(container)? {
-        Some(value) => match parse(value) {
-            request @ Request::List(_) => Some((request, format!("NVIDIA_VISIBLE_DEVICES={value}"))),
-            _ => None,
-        },
-        None => None,
+    let Some(value) = visible(container)? else { return Ok(None) };
+    Ok(match parse(value) {
+        request @ Request::List(_) => Some((request, format!("NVIDIA_VISIBLE_DEVICES={value}"))),
+        Request::VolumeMounts => {
+            let mounts = container.volume_mount_devices.known()?;
+            Some((Request::List(mounts.iter().map(|name| item(name)).collect()), mounts.join(",")))
+        }
+        _ => None,
     })
 }
 

@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
 fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let wants = &container.wants_gpu;
-    if !wants.wanted {
+    if !wants.wanted || wants.strength == Strength::None {
         return not_applicable();
     }
     if *container.gpu_given.known()? != Given::None {
@@ -50,14 +50,14 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
             .only(&[Action::ChangeEnvironment])
             .found();
     }
+    // `jetson-use-runtime` says it, with Jetson's way out
+    if wants.strength == Strength::Environment && facts.host.platform == Platform::Tegra {
+        return not_applicable();
+    }
     let (severity, message) = match wants.strength {
-        Strength::None => return not_applicable(),
-        Strength::Files => (Severity::Note, BY_FILES),
-        Strength::Demand => (Severity::Error, WANTED),
-        // `jetson-use-runtime` says it, with Jetson's way out
-        Strength::Environment if facts.host.platform == Platform::Tegra => return not_applicable(),
+        Strength::None | Strength::Files => (Severity::Note, BY_FILES),
         Strength::Environment if container.scheduler.is_some() || !facts.host.has_gpu()? => (Severity::Warning, WANTED),
-        Strength::Environment => (Severity::Error, WANTED),
+        Strength::Environment | Strength::Demand => (Severity::Error, WANTED),
     };
     let failure = Failure::new(severity, message)
         .foreign("why", &wants.why)

@@ -3,10 +3,10 @@
 use super::asked::{has_legacy_hook, is_privileged, reads_variables, visible};
 use crate::checks::not_applicable;
 use crate::knowledge::visible_devices::{Request, parse};
+use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::Given;
 use crate::model::host::ToolkitConfig;
-use crate::model::{Facts, Unknown};
 
 const MOUNTS_NOT_ACCEPTED: &str =
     "the device plugin hands over {device} as a volume mount, and {config} does not accept such lists";
@@ -71,14 +71,11 @@ fn volume_mounts_not_accepted(facts: &Facts<'_>) -> Judgement {
     if !has_legacy_hook(container)? || !container.legacy_still_to_run() || !reads_variables(container) {
         return not_applicable();
     }
-    let mounts = container.volume_mount_devices.known()?;
-    let placeholder = visible(container)?.map(parse) == Some(Request::VolumeMounts);
-    let device = match (mounts.first(), placeholder) {
-        (Some(device), true) => device.as_str(),
-        // mounts beside a real list: the plugin was told to use both strategies
-        (Some(_), false) | (None, false) => return not_applicable(),
-        (None, true) => "its list",
-    };
+    // mounts beside a real list: the plugin was told to use both strategies
+    if visible(container)?.map(parse) != Some(Request::VolumeMounts) {
+        return not_applicable();
+    }
+    let device = container.volume_mount_devices.known()?.first().map_or("its list", String::as_str);
     let config = facts.host.toolkit.config.known()?.as_ref();
     if config.is_some_and(|c| c.accept_volume_mounts == Some(true)) {
         return Ok(Outcome::Pass);
@@ -113,7 +110,7 @@ fn variable_refused(facts: &Facts<'_>) -> Judgement {
     let Some(config) = config.filter(|c| c.accept_envvar_unprivileged == Some(false)) else {
         return Ok(Outcome::Pass);
     };
-    if by_accepted_mount(facts, config)? || is_privileged(container)? {
+    if by_accepted_mount(facts, config) || is_privileged(container)? {
         return Ok(Outcome::Pass);
     }
     let Some(value) = visible(container)? else { return not_applicable() };
@@ -127,8 +124,10 @@ fn variable_refused(facts: &Facts<'_>) -> Judgement {
         .found()
 }
 
-fn by_accepted_mount(facts: &Facts<'_>, config: &ToolkitConfig) -> Result<bool, Unknown> {
-    Ok(config.accept_volume_mounts == Some(true) && !facts.container.volume_mount_devices.known()?.is_empty())
+/// Mounts that nobody saw count as none: the device plugin puts its placeholder into the variable.
+fn by_accepted_mount(facts: &Facts<'_>, config: &ToolkitConfig) -> bool {
+    let mounts = facts.container.volume_mount_devices.seen();
+    config.accept_volume_mounts == Some(true) && mounts.is_some_and(|m| !m.is_empty())
 }
 
 fn path_of(config: Option<&ToolkitConfig>) -> &str {

@@ -10,9 +10,9 @@ use crate::model::host::{Gpu, Platform};
 use crate::model::{Facts, Unknown};
 
 const NOT_A_DEVICE: &str = "{asked} names {item}, which is no index, UUID, PCI address, MIG or CDI name of a GPU";
-const OUT_OF_RANGE: &str = "{asked} names GPU {item}, and this machine has {host}";
-const UUID_UNKNOWN: &str = "{asked} names {item}, and no GPU of this machine has that UUID; it has {host}";
-const ADDRESS_UNKNOWN: &str = "{asked} names {item}, and no GPU of this machine has that PCI address; it has {host}";
+const OUT_OF_RANGE: &str = "{asked} names GPU {item}, and this machine has {host}, counted from 0";
+const UUID_UNKNOWN: &str = "{asked} names {item}, and none of this machine's GPUs ({host}) has that UUID";
+const ADDRESS_UNKNOWN: &str = "{asked} names {item}, and none of this machine's GPUs ({host}) has that address";
 const OLD_NAME: &str = "{asked} names {item}, and driver {driver} names MIG devices MIG-<uuid>";
 
 const ASK_FOR_WHAT_IS_HERE: Step = Step {
@@ -147,8 +147,8 @@ fn missing(facts: &Facts<'_>, asked: &Asked, message: fn(&Item) -> Option<&'stat
     if let Some((message, item)) = selection.unmatched.iter().find_map(|i| Some((message(i)?, i))) {
         asked.certain.clone()?;
         return failure(message, asked, item)
-            .foreign("host", in_words(gpus))
-            .saw("host.gpus", gpus.len(), "/proc/driver/nvidia/gpus")
+            .arg("host", number(gpus))
+            .saw("host.gpus", in_words(gpus), "/proc/driver/nvidia/gpus")
             .found();
     }
     match selection.open.iter().find(|i| matches!(i, Item::Uuid(_)) && message(i).is_some()) {
@@ -165,15 +165,16 @@ fn failure(message: &'static str, asked: &Asked, item: &Item) -> Failure {
     )
 }
 
-fn in_words(gpus: &[Gpu]) -> String {
-    let usable: Vec<&Gpu> = gpus.iter().filter(|g| !g.excluded).collect();
-    match (usable.first(), usable.len()) {
-        (Some(gpu), 1) => match &gpu.uuid {
-            Some(uuid) => format!("1 GPU, index 0, {uuid}"),
-            None => "1 GPU, index 0".to_owned(),
-        },
-        (_, count) => format!("{count} GPUs, indices 0 to {}", count.saturating_sub(1)),
+fn number(gpus: &[Gpu]) -> String {
+    match gpus.iter().filter(|g| !g.excluded).count() {
+        1 => "1 GPU".to_owned(),
+        count => format!("{count} GPUs"),
     }
+}
+
+fn in_words(gpus: &[Gpu]) -> String {
+    let usable = gpus.iter().filter(|g| !g.excluded);
+    usable.map(|g| format!("{} {}", g.pci, g.uuid.as_deref().unwrap_or("?"))).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! From a spec to the facts of a container.
 
+use std::collections::BTreeSet;
+
 use super::environment::Environment;
 use super::foretell;
 use super::given;
@@ -7,12 +9,12 @@ use super::intent::{self, Signals};
 use super::libcuda;
 use super::nodes;
 use super::origin::Origin;
-use super::paths::clean;
+use super::paths::{below, clean};
 use super::request::Request;
 use super::signs::Signs;
 use super::{Spec, entrypoint, names};
 use crate::collect::tree::Tree;
-use crate::model::container::{Container, ContainerNode, Given, LegacyState, Moment, Mount, Strength};
+use crate::model::container::{Container, ContainerNode, Given, LegacyState, Moment, Mount, Stage, Strength};
 use crate::model::{Host, Observed, Unknown};
 
 /// What of a container does not stand in its spec.
@@ -58,7 +60,7 @@ impl<'a> Draft<'a> {
         let hooks = spec.hooks.seen().map_or(&[][..], |hooks| &hooks.items);
         // one that has nothing to do is none
         let legacy = signs.legacy.filter(|_| acts != Ok(false));
-        let cdi_annotations = spec.annotations.known().map(|all| intent::cdi_annotations(all));
+        let cdi_annotations = spec.annotations.known().map(intent::cdi_annotations);
         let wants_gpu = intent::wants(&Signals {
             annotations: spec.annotations.seen(),
             environment: environment.as_ref().ok(),
@@ -82,7 +84,12 @@ impl<'a> Draft<'a> {
             visible_devices: Observed::from(environment.clone().map(|e| e.visible)),
             cdi_marked: environment.as_ref().is_ok_and(|e| e.cdi_marked),
             annotations: spec.annotations.clone(),
-            volume_mount_devices: of_mounts(spec, |mounts| intent::volume_mount_devices(mounts)),
+            volume_mount_devices: if spec.no_mounts_key {
+                // the device plugin's would stand there
+                Observed::Known(Vec::new())
+            } else {
+                of_mounts(spec, intent::volume_mount_devices)
+            },
             cdi_annotations: Observed::from(cdi_annotations),
             spec_devices: spec.linux.devices.clone(),
             rules: spec.linux.rules.clone(),
@@ -119,9 +126,22 @@ impl<'a> Draft<'a> {
     /// The nodes as they are, and as a legacy hook that is still to run will leave them. Where the lists
     /// do not say which of us comes first, nodes that the spec does not give say that it has run.
     pub(super) fn look_at_nodes(&mut self, host: &Host, rootfs: &Tree) {
-        let seen = nodes::look(rootfs);
+        let mut seen = nodes::look(rootfs);
+        // from outside a user namespace owners show as they are there
+        if let (Observed::Known(nodes), false) =
+            (&mut seen, self.container.moment == Moment::Hook(Stage::CreateContainer))
+        {
+            let (uids, gids) = (
+                self.container.uid_mappings.seen().map(Vec::as_slice),
+                self.container.gid_mappings.seen().map(Vec::as_slice),
+            );
+            for node in nodes {
+                node.uid = nodes::inside(uids, node.uid);
+                node.gid = nodes::inside(gids, node.gid);
+            }
+        }
         if self.order_is_open
-            && seen.seen().is_some_and(|nodes| nodes.iter().any(|node| !self.is_of_the_spec(node)))
+            && seen.seen().is_some_and(|nodes| self.has_nodes_of_a_hook(nodes))
             && let Some(hook) = self.container.legacy_hook.as_mut()
         {
             hook.state = LegacyState::HasRun;
@@ -163,13 +183,14 @@ impl<'a> Draft<'a> {
         Ok(Some(Request::of(hook, environment, volume_mounts, host)))
     }
 
-    fn is_of_the_spec(&self, node: &ContainerNode) -> bool {
+    /// A node that neither a device nor a mount of the spec accounts for: a hook has made it.
+    fn has_nodes_of_a_hook(&self, nodes: &[ContainerNode]) -> bool {
         let devices = self.spec.linux.devices.seen().map_or(&[][..], |devices| &devices.items);
         let mounts = self.spec.mounts.seen().map_or(&[][..], |mounts| &mounts.items);
-        let covered = |mount: &Mount| {
-            mount.source.starts_with('/') && super::paths::below(&node.path, &clean(&mount.destination)).is_some()
-        };
-        devices.iter().any(|device| clean(&device.path) == node.path) || mounts.iter().any(covered)
+        let devices: BTreeSet<String> = devices.iter().map(|device| clean(&device.path)).collect();
+        let bound = mounts.iter().filter(|mount| mount.source.starts_with('/'));
+        let bound: Vec<String> = bound.map(|mount| clean(&mount.destination)).collect();
+        nodes.iter().any(|n| !devices.contains(&n.path) && !bound.iter().any(|path| below(&n.path, path).is_some()))
     }
 }
 

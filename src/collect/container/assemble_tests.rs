@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::testing::{plain, with_cdi, with_hook, with_mount};
@@ -68,15 +71,15 @@ impl World {
     }
 
     /// A hook call on a host whose process 77 sees this machine's own root.
-    fn hook(&self, stage: Stage, bundle: &Path) -> Seen {
+    fn hook(&self, at: Stage, bundle: &Path) -> Seen {
         let state = json!({"id": "c1", "pid": 77, "bundle": bundle, "status": "creating", "annotations": {"a": "b"}});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         fs::create_dir_all(self.path("host/proc/77")).unwrap();
         let _ = symlink("/", self.path("host/proc/77/root"));
         // all of this machine's files, under a name below which process 77 lies
-        let everything = std::os::fd::OwnedFd::from(fs::File::open("/").unwrap());
+        let everything = nix::fcntl::open("/", OFlag::O_PATH | OFlag::O_DIRECTORY, Mode::empty()).unwrap();
         let root = Tree::of(everything, Kind::Host, self.path("host"));
-        read_hook(&state, stage, None, &self.host, &root)
+        read_hook(&state, at, None, &self.host, &root)
     }
 }
 
@@ -89,8 +92,8 @@ struct Seen {
     idle: bool,
 }
 
-fn read_hook(state: &State, stage: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
-    let called = Called::read(state.clone(), stage, files);
+fn read_hook(state: &State, at: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
+    let called = Called::read(state.clone(), at, files);
     let mut inside = called.inside(own_program, host, files);
     inside.devices();
     inside.privileged_entrypoint();
@@ -219,7 +222,7 @@ fn a_hook_whose_bundle_is_hidden() {
     let by_copy = read("/");
     assert_eq!(by_copy.container.gpu_given, Observed::Known(Given::Cdi));
     assert_eq!(by_copy.root_path, Some(world.path("bundle/rootfs")));
-    assert!(by_copy.entered);
+    assert!(by_copy.entered && by_copy.bundle.is_none());
     world.write("host/elsewhere/config.json", with_hook(plain(ALL), "prestart", HOOK, &[]).to_string());
     for line in ["crun\0create\0--bundle\0/elsewhere\0c1\0", "crun\0create\0-b=/elsewhere\0c1\0"] {
         world.write("host/proc/50/cmdline", line);
@@ -236,11 +239,11 @@ fn a_hook_whose_bundle_is_hidden() {
 fn a_hook_that_cannot_enter_foretells_unless_a_hook_was_there_before() {
     let world = World::new();
     world.spec(with_cdi(plain(ALL)));
-    let without_pid = |stage| {
+    let without_pid = |at| {
         let state = json!({"id": "c1", "bundle": world.path("bundle")});
         let state = State::parse(state.to_string().as_bytes()).unwrap();
         let root = Tree::open(Path::new("/"), Kind::Host).unwrap();
-        read_hook(&state, stage, None, &world.host, &root)
+        read_hook(&state, at, None, &world.host, &root)
     };
     let reading = without_pid(Stage::CreateRuntime);
     assert!(!reading.entered);
@@ -323,4 +326,24 @@ fn a_spec_alone_says_what_it_can() {
     assert_eq!(container.wants_gpu.strength, Strength::Demand);
     assert_eq!(container.volume_mount_devices, Observed::Known(vec!["GPU-1".into()]));
     assert!(container.devices.known().is_err() && container.libcuda.known().is_err());
+    let bare = Spec::parse(br#"{"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]}}"#.to_vec(), "config.json");
+    let container = from_spec(&bare, Call::default(), None);
+    assert_eq!((&container.gpu_given, container.mounts.known().is_err()), (&Observed::Known(Given::None), true));
+    assert_eq!(container.volume_mount_devices, Observed::Known(vec![]));
+}
+
+proptest! {
+    #[test]
+    fn a_spec_with_errors_is_a_container_all_the_same(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let spec = with_hook(with_mount(with_cdi(plain(ALL)), "/dev/nvidia1", "/dev/nvidia0"), "createRuntime", HOOK, &["x"]);
+        let mut bytes = spec.to_string().into_bytes();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let spec = Spec::parse(bytes, "config.json");
+        from_spec(&spec, Call::default(), Some(&Host::default()));
+    }
 }

@@ -86,6 +86,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_macros, reason = "a test that is skipped says so")]
     fn file_capabilities_are_seen() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("program");

@@ -29,6 +29,10 @@ pub(super) fn foretell(
         let mut nodes = own(&mounts, rootfs)?;
         for mount in &mounts {
             apply(mount, host, &mut nodes)?;
+            if nodes.len() > nodes::MOST_NODES {
+                let reason = format!("more than {} nodes", nodes::MOST_NODES);
+                return Err(Unknown::new("container.devices", "the spec's mounts", reason));
+            }
         }
         // runc makes no nodes below a `/dev` that is bound from the host
         if !mounts.iter().any(|mount| is_dev(mount) && is_bind(mount)) {

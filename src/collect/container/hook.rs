@@ -28,13 +28,15 @@ pub struct Called {
 impl Called {
     /// Reads the spec of a state. `files`: the machine's, from `/` as this process sees it. Nothing makes
     /// this fail: what could not be read is unknown.
-    pub fn read(state: State, stage: Stage, files: &Tree) -> Self {
+    pub fn read(state: State, at: Stage, files: &Tree) -> Self {
         let (bundle, spec) = spec(&state, files);
-        let root_path = spec
-            .root_path()
-            .map(|root| bundle.as_deref().unwrap_or(Path::new("/")).join(root))
-            .or_else(|| state.root.as_ref().map(PathBuf::from));
-        Self { state, stage, spec, bundle, root_path }
+        // crun's `root` is as the spec has it: absolute, or relative to the bundle
+        let written = spec.root_path().or(state.root.as_deref()).map(Path::new);
+        let root_path = written.and_then(|root| match &bundle {
+            Some(bundle) => Some(bundle.join(root)),
+            None => root.is_absolute().then(|| root.to_owned()),
+        });
+        Self { state, stage: at, spec, bundle, root_path }
     }
 
     /// By its spec it neither wants a GPU nor was given one.
@@ -172,24 +174,24 @@ impl Inside<'_> {
 /// The bundle and its spec; annotations from the state where the spec has none to show.
 fn spec(state: &State, files: &Tree) -> (Option<PathBuf>, Spec) {
     let candidates = bundles(state, files);
-    let mut reason = "the runtime names no bundle".to_owned();
-    for bundle in candidates {
-        let path = bundle.join("config.json");
+    let mut reason = None;
+    for (directory, is_bundle) in candidates {
+        let path = directory.join("config.json");
         let name = path.to_string_lossy();
         match files.read(&name, MOST_BYTES) {
             Ok(Some(bytes)) => {
                 let mut spec = Spec::parse(bytes, &name);
                 complete(&mut spec, state);
-                return (Some(bundle), spec);
+                return (is_bundle.then_some(directory), spec);
             }
-            Ok(None) => reason = "there is no such file".to_owned(),
-            Err(unseen) => reason = unseen.reason,
+            Ok(None) => {}
+            Err(unseen) => reason = Some(unseen.reason),
         }
     }
     let bundle = state.bundle_is_known().then(|| state.bundle.clone());
     let source =
         bundle.as_ref().map_or_else(|| "config.json".to_owned(), |b| b.join("config.json").display().to_string());
-    let mut spec = Spec::unread(&source, &reason);
+    let mut spec = Spec::unread(&source, reason.as_deref().unwrap_or("the runtime names no bundle that has this file"));
     complete(&mut spec, state);
     (bundle, spec)
 }
@@ -208,19 +210,20 @@ fn complete(spec: &mut Spec, state: &State) {
     }
 }
 
-/// Where the bundle may be. crun's state says `/` for some containers with a user namespace (until
+/// Where the spec may be, and whether that is the bundle. crun's state says `/` for some containers with a user namespace (until
 /// 1.27); its own arguments know better, and it keeps a copy of the file below its root directory.
-fn bundles(state: &State, files: &Tree) -> Vec<PathBuf> {
+fn bundles(state: &State, files: &Tree) -> Vec<(PathBuf, bool)> {
     if state.bundle_is_known() {
-        return vec![state.bundle.clone()];
+        return vec![(state.bundle.clone(), true)];
     }
     let arguments = parent_arguments(files).unwrap_or_default();
-    let option = |names: &[&str]| option(&arguments, names);
-    let mut found: Vec<PathBuf> = option(&["--bundle", "-b"]).map(PathBuf::from).into_iter().collect();
+    let option = |names: &[&str]| option(&arguments, names).map(Path::new);
+    let mut found: Vec<(PathBuf, bool)> = Vec::new();
+    found.extend(option(&["--bundle", "-b"]).map(|bundle| (bundle.to_owned(), true)));
     if is_one_name(&state.id) {
-        found.push(Path::new(option(&["--root"]).unwrap_or(CRUN_ROOT)).join(&state.id));
+        found.push((option(&["--root"]).unwrap_or(Path::new(CRUN_ROOT)).join(&state.id), false));
     }
-    found.retain(|path| path.is_absolute());
+    found.retain(|(path, _)| path.is_absolute());
     found
 }
 

@@ -68,8 +68,8 @@ pub(super) struct Where<'a> {
 /// stub do not count. Nothing found, and something that could not be looked at: unknown.
 pub(super) fn find(place: &Where<'_>) -> Observed<Vec<String>> {
     let mounts = place.spec.mounts.seen().map_or(&[][..], |mounts| &mounts.items);
-    let mut found: Vec<String> =
-        mounts.iter().map(|mount| clean(&mount.destination)).filter(|path| is_libcuda(path)).collect();
+    let mounts: Vec<(String, &Mount)> = mounts.iter().map(|mount| (clean(&mount.destination), mount)).collect();
+    let mut found: Vec<String> = mounts.iter().map(|(path, _)| path).filter(|path| is_libcuda(path)).cloned().collect();
     let mut look = Look { place, mounts, host: place.host.below("/", Kind::Container).ok().flatten(), unseen: None };
     let directories = look.directories();
     for directory in &directories {
@@ -90,12 +90,13 @@ pub(super) fn find(place: &Where<'_>) -> Observed<Vec<String>> {
 
 struct Look<'a> {
     place: &'a Where<'a>,
-    mounts: &'a [Mount],
+    /// By their clean destinations.
+    mounts: Vec<(String, &'a Mount)>,
     host: Option<Tree>,
     unseen: Option<Unseen>,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
     fn directories(&mut self) -> Vec<String> {
         let variables = self.place.environment.as_ref().ok();
         let path = variables.and_then(|all| all.get("LD_LIBRARY_PATH")).map(String::as_str).unwrap_or_default();
@@ -132,9 +133,9 @@ impl Look<'_> {
 
     /// Directories that users mount anywhere, with a program that knows where.
     fn with_mounts(&self, mut directories: Vec<String>) -> Vec<String> {
-        let bound = self.mounts.iter().filter(|mount| mount.source.starts_with('/'));
+        let bound = self.mounts.iter().filter(|(_, mount)| mount.source.starts_with('/'));
         let kernel = |path: &str| ["/dev", "/proc", "/sys"].iter().any(|top| below(path, top).is_some());
-        for destination in bound.map(|mount| clean(&mount.destination)).filter(|path| !kernel(path)) {
+        for destination in bound.map(|(path, _)| path).filter(|path| !kernel(path)) {
             for below in ["", "/lib64", "/lib"].map(|rest| format!("{destination}{rest}")) {
                 if directories.len() < MOST_DIRECTORIES && !directories.contains(&below) {
                     directories.push(below);
@@ -163,10 +164,9 @@ impl Look<'_> {
     /// The file behind a path of the container: below the last mount that covers it, or in the root file
     /// system; `None`: there is none.
     fn resolve(&self, path: &str) -> Option<(&Tree, String)> {
-        let covers = |mount: &&Mount| below(path, &clean(&mount.destination)).is_some();
-        let mount = if self.place.mounted { None } else { self.mounts.iter().rev().find(covers) };
-        let Some(mount) = mount else { return Some((self.place.rootfs?, path.to_owned())) };
-        let rest = below(path, &clean(&mount.destination)).map(str::to_owned)?;
+        let covers = |(destination, mount): &(String, &'a Mount)| Some((below(path, destination)?, *mount));
+        let covering = if self.place.mounted { None } else { self.mounts.iter().rev().find_map(covers) };
+        let Some((rest, mount)) = covering else { return Some((self.place.rootfs?, path.to_owned())) };
         let source = mount.source.starts_with('/').then(|| clean(&mount.source))?;
         Some((self.host.as_ref()?, format!("{source}{rest}")))
     }

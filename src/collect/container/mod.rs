@@ -1,4 +1,8 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
+//!
+//! Three ways lead here: [`read_bundle`] foretells a container that nobody has started, [`Called`] looks
+//! at one that is starting, [`read_pid`] at one that runs. [`from_spec`] is what they share, and reads no
+//! file.
 
 mod assemble;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Names of NVIDIA's device nodes, driver files and hooks.
 //!
-//! Sources: NVIDIA container toolkit at 1.19 and libnvidia-container at 1.18 (hook and tool names,
-//! `/dev/nvidia*`), WSL documentation (`/dev/dxg`), Jetson Linux 36 CSV files (`nvmap`, `nvhost-*`,
-//! `nvgpu`), Linux `Documentation/driver-api/vfio.rst` (`/dev/vfio`); looked at 2026-08.
+//! Sources, as of 2026-08: the sources of NVIDIA's container toolkit and libnvidia-container (hooks, tools,
+//! `/dev/nvidia*`, Jetson's CSV lists with `nvmap`, `nvhost-*`, `nvgpu`), WSL's documentation (`/dev/dxg`),
+//! Linux `Documentation/driver-api/vfio.rst`.
 
 use super::paths::file_name;
 

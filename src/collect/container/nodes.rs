@@ -1,7 +1,7 @@
 //! The nodes that a container has: looked at, never opened.
 
 use crate::collect::tree::{Stat, Tree};
-use crate::model::container::ContainerNode;
+use crate::model::container::{ContainerNode, IdMapping};
 use crate::model::host::Majors;
 use crate::model::{Observed, Unseen};
 
@@ -9,6 +9,8 @@ use super::names::is_gpu_node;
 
 /// Names in `/dev` that are still read. A host's `/dev` has a few hundred; a container may have that.
 const MOST_NAMES: usize = 16_384;
+/// Nodes of one container that are still kept: a machine has some dozens.
+pub(super) const MOST_NODES: usize = 1024;
 /// Directories of nodes below `/dev`: MIG's capabilities, IMEX channels, Jetson's GPU.
 const DIRECTORIES: [&str; 4] = ["/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels", "/dev/nvgpu", "/dev/nvgpu/igpu0"];
 /// Nodes without which a statement about the container would be wrong.
@@ -23,6 +25,17 @@ pub fn look(root: &Tree) -> Observed<Vec<ContainerNode>> {
     )
 }
 
+/// What an id that is not mapped shows as.
+const OVERFLOW_ID: u32 = 65_534;
+
+/// An id as a user namespace shows it; no mapping: as it is.
+pub(super) fn inside(mappings: Option<&[IdMapping]>, id: u32) -> u32 {
+    match mappings {
+        Some(mappings) if !mappings.is_empty() => IdMapping::inward(mappings, id).unwrap_or(OVERFLOW_ID),
+        _ => id,
+    }
+}
+
 fn paths(root: &Tree) -> Result<Vec<String>, Unseen> {
     let mut paths = Vec::new();
     for directory in std::iter::once("/dev").chain(DIRECTORIES) {
@@ -30,6 +43,9 @@ fn paths(root: &Tree) -> Result<Vec<String>, Unseen> {
             let Some(name) = name.to_str() else { continue };
             let path = format!("{directory}/{name}");
             if is_gpu_node(&path) && !DIRECTORIES.contains(&path.as_str()) {
+                if paths.len() == MOST_NODES {
+                    return Err(Unseen::new(directory, format!("more than {MOST_NODES} nodes")));
+                }
                 paths.push(path);
             }
         }
@@ -102,6 +118,13 @@ mod tests {
                 ("/dev/nvgpu/igpu0/ctrl", NodeKind::File),
             ]
         );
+    }
+
+    #[test]
+    fn ids_in_a_user_namespace() {
+        let mappings = vec![IdMapping { inside: 0, outside: 100_000, size: 65_536 }];
+        assert_eq!((inside(Some(&mappings), 100_044), inside(Some(&mappings), 44)), (44, OVERFLOW_ID));
+        assert_eq!((inside(None, 44), inside(Some(&[]), 44)), (44, 44));
     }
 
     #[test]

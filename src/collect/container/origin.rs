@@ -1,7 +1,7 @@
 //! Who started the container, as far as its spec shows.
 //!
 //! Sources of the signs: specs of docker 26, podman 4 and 5 (measured); containerd
-//! `pkg/cri/annotations`, CRI-O `pkg/annotations`, BuildKit `executor/oci`, buildah `run_common.go`,
+//! `pkg/cri/annotations`, CRI-O `pkg/annotations`, `BuildKit`'s `executor/oci`, buildah `run_common.go`,
 //! gVisor `runsc/specutils`, Kata `virtcontainers/pkg/annotations` as of 2026-08.
 
 use super::Spec;

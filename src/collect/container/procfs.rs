@@ -1,6 +1,7 @@
 //! A running process, as `/proc/PID` shows it.
 
 use super::names;
+use super::nodes::inside;
 use super::spec::variable;
 use crate::collect::tree::Tree;
 use crate::model::container::{CapabilitySets, IdMapping, Identity, Mount};
@@ -10,8 +11,6 @@ const MOST_STATUS: usize = 64 << 10;
 /// The kernel's own limit for arguments and environment is 2 MiB with the usual stack.
 const MOST_ENVIRON: usize = 2 << 20;
 const MOST_MOUNTINFO: usize = 4 << 20;
-/// What an id that is not mapped shows as.
-const OVERFLOW_ID: u32 = 65_534;
 
 /// Files of one process.
 pub(super) struct Process<'a> {
@@ -55,7 +54,7 @@ impl Process<'_> {
         Ok(self.text("mountinfo", MOST_MOUNTINFO)?.lines().filter_map(mount).collect())
     }
 
-    /// Its security label, of SELinux where that is in use.
+    /// Its security label, of `SELinux` where that is in use.
     pub(super) fn label(&self) -> Option<String> {
         let label = self.text("attr/current", MOST_STATUS).ok()?;
         // AppArmor's profiles stand in the same file: `docker-default (enforce)`
@@ -100,9 +99,9 @@ fn identity(status: &str, uids: &[IdMapping], gids: &[IdMapping]) -> Option<Iden
     let groups =
         field("Groups").unwrap_or_default().split_whitespace().map(str::parse).collect::<Result<Vec<u32>, _>>();
     Some(Identity {
-        uid: inward(uids, effective("Uid")?),
-        gid: inward(gids, effective("Gid")?),
-        additional_gids: groups.ok()?.into_iter().map(|gid| inward(gids, gid)).collect(),
+        uid: inside(Some(uids), effective("Uid")?),
+        gid: inside(Some(gids), effective("Gid")?),
+        additional_gids: groups.ok()?.into_iter().map(|gid| inside(Some(gids), gid)).collect(),
         capabilities: Some(CapabilitySets {
             bounding: mask("CapBnd")?,
             effective: mask("CapEff")?,
@@ -113,10 +112,6 @@ fn identity(status: &str, uids: &[IdMapping], gids: &[IdMapping]) -> Option<Iden
         }),
         no_new_privileges: field("NoNewPrivs") == Some("1"),
     })
-}
-
-fn inward(mappings: &[IdMapping], id: u32) -> u32 {
-    if mappings.is_empty() { id } else { IdMapping::inward(mappings, id).unwrap_or(OVERFLOW_ID) }
 }
 
 fn mappings(text: &str) -> Option<Vec<IdMapping>> {
@@ -169,7 +164,7 @@ mod tests {
         assert_eq!((sets.permitted, sets.ambient, plain.no_new_privileges), (0xa804_25fb, 2, true));
         let mapped = [IdMapping { inside: 0, outside: 100_000, size: 65_536 }];
         let inside = identity(STATUS, &mapped, &mapped).unwrap();
-        assert_eq!((inside.uid, inside.gid, inside.additional_gids), (1000, OVERFLOW_ID, vec![OVERFLOW_ID, 44]));
+        assert_eq!((inside.uid, inside.gid, inside.additional_gids), (1000, 65_534, vec![65_534, 44]));
         assert_eq!(identity("Uid:\tx", &[], &[]), None);
     }
 

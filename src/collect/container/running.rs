@@ -42,18 +42,17 @@ pub fn read_pid(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> R
     let label = bundle.as_deref().unwrap_or(Path::new("")).to_string_lossy();
     let call = Call { id, bundle: &label, moment: Moment::Running, own_program: None };
     let mut draft = Draft::new(&spec, call, Some(host));
-    match &rootfs {
-        Some(rootfs) => draft.look_at_nodes(host, rootfs),
-        None => {
-            let reason = "its root file system could not be entered";
-            draft.container.devices = Observed::unknown("container.devices", format!("/proc/{pid}/root"), reason);
-        }
+    draft.container.uid_mappings = Observed::Known(uids);
+    draft.container.gid_mappings = Observed::Known(gids);
+    if let Some(rootfs) = &rootfs {
+        draft.look_at_nodes(host, rootfs);
+    } else {
+        let reason = "its root file system could not be entered";
+        draft.container.devices = Observed::unknown("container.devices", format!("/proc/{pid}/root"), reason);
     }
     draft.look_for_libcuda(host, files, rootfs.as_ref(), rootfs.is_some());
     let mut container = draft.container;
     container.user = Observed::Known(user);
-    container.uid_mappings = Observed::Known(uids);
-    container.gid_mappings = Observed::Known(gids);
     container.selinux_label = Observed::Known(process.label());
     container.cgroups_path = Observed::from(open("container.cgroups_path", cgroup));
     container.shm_size = Observed::from(open("container.shm_size", mounts.map(|mounts| shm_size(&mounts))));

@@ -88,6 +88,10 @@ pub struct Host {
     /// The kubelet runs with the static CPU manager policy; `None`: no kubelet seen.
     #[serde(skip)]
     pub kubelet_static_cpu: Option<bool>,
+    /// Sockets of NVIDIA's daemons below `/run`, which the toolkit hands on into containers:
+    /// `/run/nvidia-persistenced/socket`, `/run/nvidia-fabricmanager/socket`.
+    #[serde(skip)]
+    pub sockets: Observed<Vec<String>>,
     /// Environment of the machine's first process or of the caller, as far as it speaks of CUDA.
     #[serde(skip)]
     pub environment: Observed<BTreeMap<String, String>>,

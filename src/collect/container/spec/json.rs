@@ -3,6 +3,7 @@
 //! What is not wanted is skipped by `serde_json` without recursion, whatever its depth; what is wanted
 //! is bounded in bytes and elements before it is parsed.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -19,6 +20,28 @@ pub(super) const MOST_ELEMENTS: usize = 16_384;
 const MOST_ELEMENT_BYTES: usize = 64 << 10;
 /// Unreadable elements that are remembered; one is enough for a doubt.
 const MOST_UNREAD: usize = 16;
+
+/// What may be kept of one file, in bytes of memory: an engine's takes a tenth of a percent of it.
+const MOST_KEPT: usize = 12 << 20;
+
+/// The memory that a file's pieces share, so that many middling pieces are no large one.
+pub(super) struct Budget(Cell<usize>);
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self(Cell::new(MOST_KEPT))
+    }
+
+    /// Takes what an element will cost, in the spec and again in the container's facts: its text, its
+    /// structure, and a string for every comma.
+    pub(super) fn take(&self, text: &str) -> Result<(), String> {
+        let strings = text.bytes().filter(|byte| *byte == b',').count();
+        let cost = 2 * (text.len() + 96 + strings * size_of::<String>());
+        let left = self.0.get().checked_sub(cost).ok_or_else(|| "the file holds more than is kept".to_owned())?;
+        self.0.set(left);
+        Ok(())
+    }
+}
 
 /// The fields of an object by name, `None` where absent or `null`. The last of several counts, as it
 /// does in the runtimes; what follows the object is not looked at, as runc does not (`json.Decoder`).
@@ -49,13 +72,14 @@ pub(crate) fn value<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 /// A list element by element; an absent one is empty.
 pub(super) fn list<T>(
+    budget: &Budget,
     fact: &str,
     source: &str,
     piece: Option<&RawValue>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Observed<Parts<T>> {
     let mut parts = Parts::default();
-    match add(&mut parts, fact, source, piece, read) {
+    match add(&mut parts, budget, fact, source, piece, read) {
         Ok(()) => Observed::Known(parts),
         Err(reason) => Observed::unknown(fact, source, reason),
     }
@@ -64,6 +88,7 @@ pub(super) fn list<T>(
 /// Adds the elements of a list to others.
 pub(super) fn add<T>(
     parts: &mut Parts<T>,
+    budget: &Budget,
     fact: &str,
     source: &str,
     piece: Option<&RawValue>,
@@ -71,6 +96,7 @@ pub(super) fn add<T>(
 ) -> Result<(), String> {
     let Some(piece) = piece else { return Ok(()) };
     for (place, element) in elements(piece.get())?.into_iter().enumerate() {
+        budget.take(element.get())?;
         match read(element.get()) {
             Ok(_) if parts.items.len() >= MOST_ELEMENTS => return Err(format!("more than {MOST_ELEMENTS} elements")),
             Ok(item) => parts.items.push(item),
@@ -205,7 +231,7 @@ mod tests {
             let text = format!(r#"{{"skipped":{deep},"wanted":{deep},"a":1}}"#);
             let [wanted, a] = fields(&text, ["wanted", "a"]).unwrap();
             assert_eq!(a.map(RawValue::get), Some("1"));
-            let read = list("f", "s", wanted, value::<Vec<u32>>);
+            let read = list(&Budget::new(), "f", "s", wanted, value::<Vec<u32>>);
             assert!(read.seen().is_none_or(|parts| parts.items.is_empty() && parts.unread.len() == 1));
         }
     }
@@ -213,10 +239,21 @@ mod tests {
     #[test]
     fn one_bad_element_does_not_lose_the_others() {
         let raw: &RawValue = serde_json::from_str(r#"[1,"x",2]"#).unwrap();
-        let parts = list("container.x", "/x", Some(raw), value::<u32>);
+        let parts = list(&Budget::new(), "container.x", "/x", Some(raw), value::<u32>);
         let parts = parts.known().unwrap();
         assert_eq!(parts.items, [1, 2]);
         assert_eq!(parts.unread[0].source, "/x/1");
+    }
+
+    #[test]
+    fn all_lists_together_have_an_end() {
+        let budget = Budget::new();
+        let element = format!("[{}0]", "0,".repeat(30_000));
+        let text = format!("[{}]", vec![element; 16].join(","));
+        let raw: &RawValue = serde_json::from_str(&text).unwrap();
+        let known = (0..4).filter(|_| list(&budget, "f", "s", Some(raw), value::<Vec<u8>>).known().is_ok()).count();
+        assert!(known < 2, "{known}");
+        assert!(list(&Budget::new(), "f", "s", Some(raw), |_| Ok(())).known().is_err());
     }
 
     #[test]

@@ -19,16 +19,16 @@ pub(crate) struct Linux {
 }
 
 impl Linux {
-    pub(super) fn read(source: &str, piece: Option<&RawValue>) -> Self {
+    pub(super) fn read(budget: &json::Budget, source: &str, piece: Option<&RawValue>) -> Self {
         let source = format!("{source} /linux");
         let names = ["devices", "resources", "uidMappings", "gidMappings", "cgroupsPath"];
         let fields = piece.map_or(Ok([None; 5]), |piece| json::fields(piece.get(), names));
         match fields {
             Ok([devices, resources, uids, gids, cgroup]) => Self {
-                devices: json::list("container.spec_devices", &format!("{source}/devices"), devices, device),
-                rules: rules(&format!("{source}/resources"), resources),
-                uid_mappings: mappings("container.uid_mappings", &format!("{source}/uidMappings"), uids),
-                gid_mappings: mappings("container.gid_mappings", &format!("{source}/gidMappings"), gids),
+                devices: json::list(budget, "container.spec_devices", &format!("{source}/devices"), devices, device),
+                rules: rules(budget, &format!("{source}/resources"), resources),
+                uid_mappings: mappings(budget, "container.uid_mappings", &format!("{source}/uidMappings"), uids),
+                gid_mappings: mappings(budget, "container.gid_mappings", &format!("{source}/gidMappings"), gids),
                 cgroups_path: super::string("container.cgroups_path", &format!("{source}/cgroupsPath"), cgroup),
             },
             Err(reason) => Self::unread(&source, &reason),
@@ -60,10 +60,10 @@ fn device(text: &str) -> Result<SpecDevice, String> {
     })
 }
 
-fn rules(source: &str, resources: Option<&RawValue>) -> Observed<Parts<DeviceRule>> {
+fn rules(budget: &json::Budget, source: &str, resources: Option<&RawValue>) -> Observed<Parts<DeviceRule>> {
     let devices = resources.map_or(Ok([None]), |raw| json::fields(raw.get(), ["devices"]));
     match devices {
-        Ok([devices]) => json::list("container.rules", &format!("{source}/devices"), devices, rule),
+        Ok([devices]) => json::list(budget, "container.rules", &format!("{source}/devices"), devices, rule),
         Err(reason) => Observed::unknown("container.rules", source, reason),
     }
 }
@@ -101,8 +101,8 @@ fn rule(text: &str) -> Result<DeviceRule, String> {
 }
 
 /// All or none: a mapping with a hole in it maps wrongly.
-fn mappings(fact: &str, source: &str, piece: Option<&RawValue>) -> Observed<Vec<IdMapping>> {
-    match json::list(fact, source, piece, json::value::<LinuxIdMapping>) {
+fn mappings(budget: &json::Budget, fact: &str, source: &str, piece: Option<&RawValue>) -> Observed<Vec<IdMapping>> {
+    match json::list(budget, fact, source, piece, json::value::<LinuxIdMapping>) {
         Observed::Unknown(unknown) => Observed::Unknown(unknown),
         Observed::Known(parts) => parts
             .all()
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn linux(text: &str) -> Linux {
-        Linux::read("config.json", Some(serde_json::from_str(text).unwrap()))
+        Linux::read(&json::Budget::new(), "config.json", Some(serde_json::from_str(text).unwrap()))
     }
 
     #[test]

@@ -55,18 +55,19 @@ impl Spec {
             Ok(fields) => fields,
             Err(reason) => return Self::unread(source, &reason),
         };
+        let budget = json::Budget::new();
         Self {
-            process: Process::read(source, process),
-            linux: Linux::read(source, linux),
+            process: Process::read(&budget, source, process),
+            linux: Linux::read(&budget, source, linux),
             root: root_path(source, root),
             hostname: hostname.and_then(|raw| json::value(raw.get()).ok()),
             mounts: match mounts {
-                Some(_) => json::list("container.mounts", &format!("{source} /mounts"), mounts, mount),
+                Some(_) => json::list(&budget, "container.mounts", &format!("{source} /mounts"), mounts, mount),
                 None => Observed::unknown("container.mounts", source, "the file lists no mounts at all"),
             },
             no_mounts_key: mounts.is_none(),
-            hooks: all_hooks(&format!("{source} /hooks"), hooks),
-            annotations: annotations_of(&format!("{source} /annotations"), annotations),
+            hooks: all_hooks(&budget, &format!("{source} /hooks"), hooks),
+            annotations: annotations_of(&budget, &format!("{source} /annotations"), annotations),
         }
     }
 
@@ -129,7 +130,7 @@ fn mount(text: &str) -> Result<Mount, String> {
     })
 }
 
-fn all_hooks(source: &str, hooks: Option<&RawValue>) -> Observed<Parts<SpecHook>> {
+fn all_hooks(budget: &json::Budget, source: &str, hooks: Option<&RawValue>) -> Observed<Parts<SpecHook>> {
     const STAGES: [&str; 6] =
         ["prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"];
     let read = || -> Result<Parts<SpecHook>, String> {
@@ -137,7 +138,9 @@ fn all_hooks(source: &str, hooks: Option<&RawValue>) -> Observed<Parts<SpecHook>
         let Some(hooks) = hooks else { return Ok(parts) };
         for (stage, list) in STAGES.into_iter().zip(json::fields(hooks.get(), STAGES)?) {
             let before = parts.items.len();
-            json::add(&mut parts, "container.hooks", &format!("{source}/{stage}"), list, |text| hook(stage, text))?;
+            json::add(&mut parts, budget, "container.hooks", &format!("{source}/{stage}"), list, |text| {
+                hook(stage, text)
+            })?;
             for (place, hook) in parts.items.iter_mut().skip(before).enumerate() {
                 hook.place = place;
             }
@@ -157,11 +160,12 @@ fn hook(stage: &str, text: &str) -> Result<SpecHook, String> {
     })
 }
 
-fn annotations_of(source: &str, piece: Option<&RawValue>) -> Observed<BTreeMap<String, String>> {
+fn annotations_of(budget: &json::Budget, source: &str, piece: Option<&RawValue>) -> Observed<BTreeMap<String, String>> {
     let read = || -> Result<BTreeMap<String, String>, String> {
         let Some(piece) = piece else { return Ok(BTreeMap::new()) };
         let mut kept = BTreeMap::new();
         for (name, value) in json::entries(piece.get())? {
+            budget.take(value.get())?;
             // one that is no string is no annotation that anybody could mean
             if let Ok(value) = json::value::<String>(value.get()) {
                 kept.insert(name, value);

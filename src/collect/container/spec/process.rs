@@ -22,14 +22,14 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(super) fn read(source: &str, piece: Option<&RawValue>) -> Self {
+    pub(super) fn read(budget: &json::Budget, source: &str, piece: Option<&RawValue>) -> Self {
         let source = format!("{source} /process");
         let Some(piece) = piece else { return Self::unread(&source, "absent") };
         let names = ["env", "args", "cwd", "user", "capabilities", "noNewPrivileges", "selinuxLabel"];
         match json::fields(piece.get(), names) {
             Ok([env, args, cwd, user, capabilities, no_new_privileges, selinux]) => Self {
-                environment: strings("container.environment", &format!("{source}/env"), env, |s| variable(&s)),
-                args: strings("container.args", &format!("{source}/args"), args, Some),
+                environment: strings(budget, "container.environment", &format!("{source}/env"), env, |s| variable(&s)),
+                args: strings(budget, "container.args", &format!("{source}/args"), args, Some),
                 cwd: cwd.and_then(|raw| json::value(raw.get()).ok()),
                 user: identity(user, capabilities, no_new_privileges)
                     .map_or_else(|reason| Observed::unknown("container.user", source.clone(), reason), Observed::Known),
@@ -58,6 +58,7 @@ pub(crate) fn variable(entry: &str) -> Option<(String, String)> {
 
 /// Strings of a list. An element that is no string makes the list unknown: no runtime starts with it.
 fn strings<T>(
+    budget: &json::Budget,
     fact: &str,
     source: &str,
     piece: Option<&RawValue>,
@@ -67,6 +68,7 @@ fn strings<T>(
         let Some(piece) = piece else { return Ok(Vec::new()) };
         let mut kept = Vec::new();
         for element in json::elements(piece.get())? {
+            budget.take(element.get())?;
             kept.extend(keep(string(element)?));
         }
         Ok(kept)
@@ -124,7 +126,7 @@ mod tests {
     use super::*;
 
     fn process(text: &str) -> Process {
-        Process::read("config.json", Some(serde_json::from_str(text).unwrap()))
+        Process::read(&json::Budget::new(), "config.json", Some(serde_json::from_str(text).unwrap()))
     }
 
     #[test]

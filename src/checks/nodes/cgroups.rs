@@ -1,0 +1,380 @@
+//! Device cgroups: rules that are lost later, and settings of the toolkit about them.
+
+use crate::checks::not_applicable;
+use crate::model::container::{Access, DeviceRule, Given, Refusal, Scheduler};
+use crate::model::host::{EngineKind, Inside};
+use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
+
+use super::expect::{Subject, subject};
+use super::ways::{cdi_way, legacy_way};
+
+const NAME_NODES: Step = Step {
+    action: Action::PassGpu,
+    text: "Give the GPU by CDI (--device nvidia.com/gpu=all), or name the nodes with --device, so that the spec has the rules.",
+    command: None,
+};
+
+/// Checks of this file.
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "cgroup-lost-after-daemon-reload",
+        title: "the GPU will be lost at the next systemctl daemon-reload",
+        why: "The legacy hook sets the device rules behind systemd's back; the next daemon-reload (any package update) takes them away, and NVML says \"Unknown Error\".",
+        messages: &[
+            "systemd manages this container's cgroup and its spec has no device rule for the GPU: the next systemctl daemon-reload takes the GPU away",
+            "docker uses systemd's cgroup driver, and the legacy hook sets device rules behind it: containers lose their GPU at systemctl daemon-reload",
+        ],
+        remedy: &[
+            NAME_NODES,
+            Step {
+                action: Action::ConfigureEngine,
+                text: "Or have docker manage cgroups itself: \"exec-opts\": [\"native.cgroupdriver=cgroupfs\"] in daemon.json.",
+                command: None,
+            },
+        ],
+        severities: &[Severity::Warning],
+        places: &[Place::Hook, Place::Host],
+        judge: lost_at_reload,
+    },
+    Check {
+        id: "cgroup-lost-cpu-manager",
+        title: "the kubelet's static CPU manager will take the GPU away",
+        why: "It updates containers through the runtime, which sets the device rules of the spec anew and so drops those that the legacy hook added.",
+        messages: &[
+            "the kubelet's CPU manager is static and the spec has no device rule for the GPU: its next update takes the GPU away",
+            "the kubelet's CPU manager is static: containers that get their GPU by the legacy hook lose it at its next update",
+        ],
+        remedy: &[Step {
+            action: Action::ConfigureEngine,
+            text: "Let the device plugin pass the nodes: PASS_DEVICE_SPECS=true, or a CDI strategy.",
+            command: None,
+        }],
+        severities: &[Severity::Warning],
+        places: &[Place::Hook, Place::Host],
+        judge: lost_by_cpu_manager,
+    },
+    Check {
+        id: "no-cgroups-with-rootful",
+        title: "the toolkit leaves the device cgroup alone (no-cgroups) though the engine runs as root",
+        why: "The hook then brings the nodes without the rules to open them; NVML says \"Insufficient Permissions\" or \"Unknown Error\".",
+        messages: &[
+            "no-cgroups = true in {config}: the hook sets no device rules, so the container may not open the GPU's nodes",
+            "no-cgroups = true in {config}: containers of docker run as root get the GPU's nodes, but not the rules to open them",
+        ],
+        remedy: &[Step {
+            action: Action::ConfigureEngine,
+            text: "Set no-cgroups = false; only engines without root need true.",
+            command: Some("nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place"),
+        }],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Host, Place::Hook],
+        judge: no_cgroups_with_rootful,
+    },
+    Check {
+        id: "no-cgroups-needed-in-lxc",
+        title: "the toolkit needs no-cgroups = true in this unprivileged LXC container",
+        why: "An unprivileged LXC container may not change device cgroups; the hook fails with \"failed to add device rules\", and nothing starts.",
+        messages: &[
+            "this machine is an unprivileged LXC container, where the hook may not set device rules, and no-cgroups is not true",
+        ],
+        remedy: &[Step {
+            action: Action::ConfigureEngine,
+            text: "Set no-cgroups = true in here; the LXC configuration decides which devices are allowed.",
+            command: Some("nvidia-ctk config --set nvidia-container-cli.no-cgroups=true --in-place"),
+        }],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Host, Place::Hook],
+        judge: no_cgroups_needed,
+    },
+];
+
+fn by_legacy_hook(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    Ok(*facts.container.gpu_given.known()? == Given::LegacyHook)
+}
+
+/// The container's GPU comes by the legacy hook, as root, and its spec has no rule for it.
+fn rules_behind_the_spec(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    let container = facts.container;
+    if !by_legacy_hook(facts)? || container.rootless {
+        return Ok(false);
+    }
+    let Some(major) = facts.host.majors.known()?.gpu() else { return Ok(false) };
+    Ok(!DeviceRule::allow_read_write(container.rules.known()?.all()?, major, CONTROL_MINOR))
+}
+
+/// Minor of `/dev/nvidiactl`. Source: nvidia-modprobe nvidia-modprobe-utils.h (`NV_CTL_DEVICE_MINOR`).
+const CONTROL_MINOR: u32 = 255;
+
+fn lost_at_reload(facts: &Facts<'_>) -> Judgement {
+    match subject(facts)? {
+        None => not_applicable(),
+        Some(Subject::Machine) => {
+            let host = facts.host;
+            let systemd =
+                |e: &crate::model::host::Engine| e.kind == EngineKind::Docker && e.systemd_cgroup == Some(true);
+            if !legacy_way(host) || !host.engines.iter().any(systemd) {
+                return not_applicable();
+            }
+            // The links are NVIDIA's published way round it: who made them knows.
+            if host.dev_char.known()?.as_ref().is_some_and(|links| !links.is_empty()) {
+                return Ok(Outcome::Pass);
+            }
+            warning(&CHECKS[0], 1).saw("host.engines", "systemd's cgroup driver", "docker's configuration").found()
+        }
+        Some(Subject::Container) => {
+            let path = facts.container.cgroups_path.known()?.as_deref().unwrap_or_default();
+            if path.split(':').count() != 3 || !rules_behind_the_spec(facts)? {
+                return not_applicable();
+            }
+            warning(&CHECKS[0], 0)
+                .saw("container.cgroups_path", crate::model::wording::quote(path), "linux.cgroupsPath")
+                .found()
+        }
+    }
+}
+
+fn lost_by_cpu_manager(facts: &Facts<'_>) -> Judgement {
+    let Some(subject) = subject(facts)? else { return not_applicable() };
+    if facts.host.kubelet_static_cpu != Some(true) {
+        return not_applicable();
+    }
+    let message = match subject {
+        Subject::Machine => 1,
+        Subject::Container => {
+            let others = facts.container.scheduler.is_some_and(|scheduler| scheduler != Scheduler::Kubernetes);
+            if others || !rules_behind_the_spec(facts)? {
+                return not_applicable();
+            }
+            0
+        }
+    };
+    warning(&CHECKS[1], message).saw("host.kubelet", "cpu-manager-policy=static", "the kubelet's arguments").found()
+}
+
+fn warning(check: &'static Check, message: usize) -> Failure {
+    Failure::new(Severity::Warning, check.messages[message])
+}
+
+fn no_cgroups_with_rootful(facts: &Facts<'_>) -> Judgement {
+    let Some(subject) = subject(facts)? else { return not_applicable() };
+    let Some((config, true)) = no_cgroups(facts.host)? else { return not_applicable() };
+    if facts.host.inside == Some(Inside::UnprivilegedLxc) {
+        return not_applicable();
+    }
+    let (severity, message) = match subject {
+        Subject::Machine if !legacy_way(facts.host) => return not_applicable(),
+        Subject::Machine => {
+            let podman = facts.host.engines.iter().any(|engine| engine.kind == EngineKind::Podman);
+            (if podman || cdi_way(facts.host) { Severity::Warning } else { Severity::Error }, 1)
+        }
+        Subject::Container => match allowed_nevertheless(facts)? {
+            None => return not_applicable(),
+            Some(true) => return Ok(Outcome::Pass),
+            Some(false) => (Severity::Error, 0),
+        },
+    };
+    Failure::new(severity, CHECKS[2].messages[message])
+        .arg("config", &config)
+        .saw("host.toolkit.config", "no-cgroups = true", config)
+        .found()
+}
+
+/// The container may open its nodes without the hook's rules; `None`: the question does not arise.
+fn allowed_nevertheless(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
+    let container = facts.container;
+    if !by_legacy_hook(facts)? || container.rootless {
+        return Ok(None);
+    }
+    // Where the kernel was asked, it knows.
+    let answers: Vec<&Access> = if container.legacy_still_to_run() {
+        Vec::new()
+    } else {
+        container.devices.known()?.iter().map(|node| &node.access).collect()
+    };
+    if answers.iter().any(|access| **access == Access::Refused(Refusal::Cgroup)) {
+        return Ok(Some(false));
+    }
+    if !answers.is_empty() && answers.iter().all(|access| **access == Access::Granted) {
+        return Ok(Some(true));
+    }
+    let rules = container.rules.known()?.all()?;
+    if rules.is_empty() {
+        return Err(Unknown::new(
+            "container.rules",
+            "linux.resources.devices",
+            "the spec has none, and the runtime decides",
+        ));
+    }
+    let denies_all =
+        rules.iter().any(|rule| !rule.allow && rule.kind == 'a' && rule.major.is_none() && rule.minor.is_none());
+    Ok(Some(!denies_all || !rules_behind_the_spec(facts)?))
+}
+
+fn no_cgroups_needed(facts: &Facts<'_>) -> Judgement {
+    if facts.host.inside != Some(Inside::UnprivilegedLxc) {
+        return not_applicable();
+    }
+    let (fails, another_way) = match subject(facts)? {
+        None => return not_applicable(),
+        Some(Subject::Machine) => (legacy_way(facts.host), cdi_way(facts.host)),
+        // A hook that has run did not fail.
+        Some(Subject::Container) => (by_legacy_hook(facts)? && facts.container.legacy_still_to_run(), false),
+    };
+    if !fails {
+        return not_applicable();
+    }
+    if no_cgroups(facts.host)?.is_some_and(|(_, value)| value) {
+        return Ok(Outcome::Pass);
+    }
+    Failure::new(if another_way { Severity::Warning } else { Severity::Error }, CHECKS[3].messages[0])
+        .saw("host.inside", "an unprivileged LXC container", "/proc/self/uid_map")
+        .saw("host.toolkit.config", "no-cgroups is not true", "nvidia-container-runtime/config.toml")
+        .found()
+}
+
+/// The toolkit's configuration file and its `no-cgroups`; `None`: there is no such file.
+fn no_cgroups(host: &Host) -> Result<Option<(String, bool)>, Unknown> {
+    let config = host.toolkit.config.known()?.as_ref();
+    Ok(config.map(|config| (config.path.clone(), config.no_cgroups == Some(true))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::testing::{World, unseen};
+    use crate::model::container::LegacyState;
+    use crate::model::host::{CdiSpec, ToolkitConfig};
+    use crate::model::{Observed, Parts};
+
+    const RELOAD: &str = "cgroup-lost-after-daemon-reload";
+    const MANAGER: &str = "cgroup-lost-cpu-manager";
+    const ROOTFUL: &str = "no-cgroups-with-rootful";
+    const LXC: &str = "no-cgroups-needed-in-lxc";
+
+    fn denying(mut world: World) -> World {
+        let deny = DeviceRule { kind: 'a', access: "rwm".into(), ..DeviceRule::default() };
+        world.container.rules = Observed::Known(Parts::whole(vec![deny]));
+        world
+    }
+
+    fn by_hook(state: LegacyState) -> World {
+        denying(World::legacy(1, state))
+    }
+
+    fn allow(world: &mut World, major: Option<i64>) {
+        let Observed::Known(rules) = &mut world.container.rules else { panic!() };
+        rules.items.push(DeviceRule { allow: true, kind: 'c', major, minor: None, access: "rwm".into() });
+    }
+
+    fn under_systemd(mut world: World) -> World {
+        world.container.cgroups_path = Observed::Known(Some("system.slice:docker:0123abcd".into()));
+        world
+    }
+
+    fn with_config(mut world: World, no_cgroups: Option<bool>) -> World {
+        let path = "/etc/nvidia-container-runtime/config.toml".to_owned();
+        world.host.toolkit.config =
+            Observed::Known(Some(ToolkitConfig { path, no_cgroups, ..ToolkitConfig::default() }));
+        world
+    }
+
+    #[test]
+    fn rules_that_systemd_does_not_know_are_lost() {
+        for state in [LegacyState::HasRun, LegacyState::StillToRun] {
+            let mut world = under_systemd(by_hook(state));
+            assert_eq!(world.short(RELOAD).severity, Severity::Warning);
+            allow(&mut world, Some(195));
+            world.silent(RELOAD);
+        }
+        by_hook(LegacyState::HasRun).silent(RELOAD);
+        under_systemd(World::cdi(1)).silent(RELOAD);
+        let mut lost = under_systemd(by_hook(LegacyState::HasRun));
+        lost.container.rules = unseen();
+        lost.unknown(RELOAD);
+    }
+
+    #[test]
+    fn a_machine_where_docker_uses_systemd() {
+        let mut world = World::machine(1);
+        world.silent(RELOAD);
+        world.host.engines[0].systemd_cgroup = Some(true);
+        assert_eq!(world.short(RELOAD).severity, Severity::Warning);
+        world.host.dev_char = Observed::Known(Some(vec!["195:0".into()]));
+        world.silent(RELOAD);
+        world.host.dev_char = unseen();
+        world.unknown(RELOAD);
+    }
+
+    #[test]
+    fn the_static_cpu_manager() {
+        for mut world in [by_hook(LegacyState::StillToRun), World::machine(1)] {
+            world.silent(MANAGER);
+            world.host.kubelet_static_cpu = Some(true);
+            assert_eq!(world.short(MANAGER).severity, Severity::Warning);
+            world.container.scheduler = Some(Scheduler::Slurm);
+            if world.place == Place::Hook {
+                world.silent(MANAGER);
+            }
+        }
+        let mut lost = by_hook(LegacyState::HasRun);
+        lost.host.kubelet_static_cpu = Some(true);
+        lost.host.majors = unseen();
+        lost.unknown(MANAGER);
+    }
+
+    #[test]
+    fn a_rootless_setting_under_a_rootful_engine() {
+        let mut world = with_config(by_hook(LegacyState::StillToRun), Some(true));
+        assert_eq!(world.short(ROOTFUL).severity, Severity::Error);
+        world.container.rootless = true;
+        world.silent(ROOTFUL);
+        world.container.rootless = false;
+        allow(&mut world, None);
+        world.silent(ROOTFUL);
+        with_config(by_hook(LegacyState::StillToRun), None).silent(ROOTFUL);
+        with_config(World::cdi(1), Some(true)).silent(ROOTFUL);
+    }
+
+    #[test]
+    fn after_the_hook_the_kernel_knows() {
+        let mut world = with_config(by_hook(LegacyState::HasRun), Some(true));
+        world.silent(ROOTFUL);
+        world.node("/dev/nvidiactl").access = Access::Refused(Refusal::Cgroup);
+        assert_eq!(world.short(ROOTFUL).severity, Severity::Error);
+        world.container.devices = unseen();
+        world.unknown(ROOTFUL);
+        world.host.toolkit.config = unseen();
+        world.unknown(ROOTFUL);
+    }
+
+    #[test]
+    fn on_the_machine_other_ways_make_it_a_warning() {
+        let mut world = with_config(World::machine(1), Some(true));
+        assert_eq!(world.short(ROOTFUL).severity, Severity::Error);
+        world.host.cdi = Observed::Known(vec![CdiSpec { kind: "nvidia.com/gpu".into(), ..CdiSpec::default() }]);
+        assert_eq!(world.short(ROOTFUL).severity, Severity::Warning);
+        world.host.engines.clear();
+        world.silent(ROOTFUL);
+        with_config(World::machine(1), Some(false)).silent(ROOTFUL);
+    }
+
+    #[test]
+    fn unprivileged_lxc_needs_the_setting() {
+        for mut world in [by_hook(LegacyState::StillToRun), World::machine(1)] {
+            world.silent(LXC);
+            world.host.inside = Some(Inside::UnprivilegedLxc);
+            assert_eq!(world.short(LXC).severity, Severity::Error);
+            assert_eq!(with_config(world.clone(), None).short(LXC).severity, Severity::Error);
+            let set = with_config(world.clone(), Some(true));
+            set.silent(LXC);
+            set.silent(ROOTFUL);
+            world.host.toolkit.config = unseen();
+            world.unknown(LXC);
+        }
+        let mut ran = by_hook(LegacyState::HasRun);
+        ran.host.inside = Some(Inside::UnprivilegedLxc);
+        ran.silent(LXC);
+        ran.host.inside = Some(Inside::Lxc);
+        ran.silent(LXC);
+    }
+}

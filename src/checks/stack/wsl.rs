@@ -1,0 +1,121 @@
+//! WSL: Windows' driver, and a toolkit that knows its files.
+
+use super::ways;
+use crate::checks::not_applicable;
+use crate::checks::request::asked::has_legacy_hook;
+use crate::knowledge::toolkit::{CDI_HOOK, WSL_DXGDMAL, older};
+use crate::model::Facts;
+use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::host::Platform;
+
+const TOO_OLD: &str = "NVIDIA Container Toolkit {toolkit} does not bring {library} into containers, which this Windows \
+                       driver's libcuda needs; {since} does";
+
+/// The library that libcuda of Windows drivers from 555 on loads.
+const DXGDMAL: &str = "libnvdxgdmal";
+
+pub(super) const CHECKS: &[Check] = &[Check {
+    id: "wsl-toolkit-too-old-for-driver",
+    title: "the toolkit in WSL is too old for the Windows driver",
+    why: "CUDA fails with error 500, named symbol missing.",
+    messages: &[TOO_OLD],
+    remedy: &[Step {
+        action: Action::ChangePackages,
+        text: "Update the NVIDIA Container Toolkit, or Docker Desktop to 4.31 or later.",
+        command: None,
+    }],
+    severities: &[Severity::Error],
+    places: &[Place::Hook, Place::Host],
+    judge: toolkit_too_old,
+}];
+
+fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
+    let host = facts.host;
+    if host.platform != Platform::Wsl {
+        return not_applicable();
+    }
+    let on_machine = facts.place == Place::Host;
+    let concerned = on_machine || (has_legacy_hook(facts.container)? && facts.container.legacy_still_to_run());
+    if !concerned {
+        return not_applicable();
+    }
+    // the hook itself does not look into package databases; the command line program does
+    if on_machine && ways::is_older(host, WSL_DXGDMAL, CDI_HOOK)? != Some(true) {
+        return Ok(Outcome::Pass);
+    }
+    let Some(release) = host.toolkit_release() else { return not_applicable() };
+    if !older(release, WSL_DXGDMAL) {
+        return Ok(Outcome::Pass);
+    }
+    let libraries = host.driver.libraries.known()?;
+    let Some(library) = libraries.iter().find(|l| l.name == DXGDMAL) else { return Ok(Outcome::Pass) };
+    Failure::new(Severity::Error, TOO_OLD)
+        .foreign("toolkit", release.as_str())
+        .arg("library", "libnvdxgdmal.so.1")
+        .arg("since", WSL_DXGDMAL)
+        .saw("host.toolkit.version", release, "package database")
+        .saw("host.driver.libraries", &library.path, &library.path)
+        .found()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{World, unseen};
+    use crate::model::Observed;
+    use crate::model::container::{Given, LegacyState};
+    use crate::model::host::{DriverLibrary, Platform};
+
+    const ID: &str = "wsl-toolkit-too-old-for-driver";
+
+    fn wsl(mut world: World, toolkit: &str) -> World {
+        world.host.platform = Platform::Wsl;
+        world.container.gpu_given = Observed::Known(Given::Wsl);
+        world.host.toolkit.version = Observed::Known(Some(toolkit.parse().unwrap()));
+        world.host.driver.libraries = Observed::Known(vec![DriverLibrary {
+            name: super::DXGDMAL.into(),
+            path: "/usr/lib/wsl/drivers/nv_dispi.inf_amd64_0/libnvdxgdmal.so.1".into(),
+            version: None,
+            current: true,
+            size: 1,
+        }]);
+        world
+    }
+
+    fn both(toolkit: &str) -> [World; 2] {
+        [wsl(World::machine(0), toolkit), wsl(World::legacy(0, LegacyState::StillToRun), toolkit)]
+    }
+
+    #[test]
+    fn an_old_toolkit_and_a_driver_with_the_library_is_an_error() {
+        for world in both("1.14.3") {
+            world.failure(ID);
+        }
+    }
+
+    #[test]
+    fn a_newer_toolkit_an_older_driver_or_another_platform_is_fine() {
+        for world in both("1.14.4") {
+            world.silent(ID);
+        }
+        for mut world in both("1.14.3") {
+            world.host.driver.libraries = Observed::Known(vec![]);
+            world.silent(ID);
+            world.host.platform = Platform::Native;
+            world.silent(ID);
+        }
+        wsl(World::cdi(1), "1.14.3").silent(ID);
+    }
+
+    #[test]
+    fn what_nobody_saw_is_unknown() {
+        for mut world in both("1.14.3") {
+            world.host.driver.libraries = unseen();
+            world.unknown(ID);
+        }
+        let mut world = wsl(World::machine(0), "1.14.3");
+        world.host.toolkit.version = unseen();
+        world.silent(ID);
+        world.host.toolkit.programs = unseen();
+        world.unknown(ID);
+    }
+}
