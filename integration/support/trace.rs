@@ -33,6 +33,14 @@ impl Trace {
     pub(crate) fn opened_for_use(&self) -> Vec<PathBuf> {
         self.opens().filter(|line| !line.contains("O_PATH")).filter_map(result_path).collect()
     }
+
+    /// What a process asked of the kernel about itself: `/proc/self` under its number.
+    pub(crate) fn is_about_itself(&self, path: &Path) -> bool {
+        let Some(number) = path.strip_prefix("/proc").ok().and_then(|rest| rest.iter().next()?.to_str()) else {
+            return false;
+        };
+        self.text.lines().any(|line| line.split(' ').next() == Some(number))
+    }
 }
 
 /// `1234  openat2(3</x>, …) = 4</x/y>` is a call of `openat2`.
@@ -60,6 +68,7 @@ fn a_trace_is_read_as_strace_writes_it() {
     );
     let trace = Trace { text: text.to_owned() };
     assert_eq!(trace.opened_for_use(), [Path::new("/x/y"), Path::new("/dev/null")]);
+    assert!(trace.is_about_itself(Path::new("/proc/12/maps")) && !trace.is_about_itself(Path::new("/proc/1/maps")));
     assert_eq!(trace.opens().count(), 4);
     assert_eq!(trace.calls(&["read"]).count(), 1);
 }

@@ -50,8 +50,8 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
             return Decided::default();
         }
     };
-    // The runtime names paths of the machine that it runs on, whatever machine is judged.
-    let here = if arguments.host_root.is_some() { Tree::open(Path::new("/"), Kind::Host).ok() } else { None };
+    // A machine may be laid out elsewhere; the bundle lies where the state says.
+    let here = arguments.host_root.as_ref().and_then(|_| Tree::open(Path::new("/"), Kind::Host).ok());
     let called = Called::read(state, arguments.stage, here.as_ref().unwrap_or(&files));
     if called.is_idle() {
         return Decided::default();
