@@ -63,9 +63,15 @@ pub fn is_old_image(environment: &BTreeMap<String, String>) -> bool {
     set("CUDA_VERSION") && !set("NVIDIA_REQUIRE_CUDA")
 }
 
-/// The environment speaks of CUDA: the variables that NVIDIA's CUDA images set.
+/// The environment speaks of CUDA.
 pub fn speaks_of_cuda(environment: &BTreeMap<String, String>) -> bool {
-    ["CUDA_VERSION", "NVIDIA_REQUIRE_CUDA"].iter().any(|name| environment.get(*name).is_some_and(|v| !v.is_empty()))
+    word_of_cuda(environment).is_some()
+}
+
+/// The variable by which the environment speaks of CUDA: one of those that NVIDIA's CUDA images set.
+pub fn word_of_cuda(environment: &BTreeMap<String, String>) -> Option<&'static str> {
+    let set = |name: &&str| environment.get(*name).is_some_and(|v| !v.is_empty());
+    ["CUDA_VERSION", "NVIDIA_REQUIRE_CUDA"].into_iter().find(set)
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ enum Told {
     Libcuda(Result<Vec<String>, Lack>),
     Entrypoint(Option<bool>),
     Architecture(Result<Option<String>, Lack>),
+    Cuda(Result<Option<String>, Lack>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,6 +73,7 @@ pub(super) fn gather(
     container.devices = Observed::Unknown(late("container.devices"));
     container.libcuda = Observed::Unknown(late("container.libcuda"));
     image.architecture = Observed::Unknown(late("image.architecture"));
+    image.cuda = Observed::Unknown(late("image.cuda"));
 
     let answer = child::run(deadline, TOLD_LIMIT, |out| look(called, own_program, host, files, out));
     let (bytes, complete) = answer.map_or_else(|_| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
@@ -88,6 +90,7 @@ pub(super) fn gather(
             Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
             Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
             Told::Architecture(architecture) => image.architecture = received(architecture),
+            Told::Cuda(sign) => image.cuda = received(sign),
         }
     }
     Gathered { container, image, late: !complete }
@@ -117,7 +120,8 @@ fn look(called: &Called, own_program: Option<&str>, host: &Host, files: &Tree, o
     }
     tell(&Told::Libcuda(sent(inside.libcuda())));
     if let Some(rootfs) = inside.rootfs() {
-        tell(&Told::Architecture(sent(image::look(rootfs).architecture)));
+        tell(&Told::Architecture(sent(image::architecture(rootfs))));
+        tell(&Told::Cuda(sent(image::cuda(rootfs))));
     }
 }
 
