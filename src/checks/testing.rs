@@ -105,6 +105,7 @@ impl World {
         host.driver.module_files = known(ModuleFiles {
             running: ["nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm"].map(str::to_owned).into(),
             kernels: [("6.1.0-30-amd64".to_owned(), true)].into(),
+            signed: Some(true),
         });
         host.driver.root = DriverRoot { path: "/".into(), source: "default".into() };
         host.driver.libraries = known(

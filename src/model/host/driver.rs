@@ -49,6 +49,9 @@ pub struct KernelModule {
 pub struct ModuleFiles {
     /// For the running kernel, `nvidia`, `nvidia_uvm`, …
     pub running: Vec<String>,
+    /// The running kernel's `nvidia` carries a signature, of whatever key; `None`: there is no such file,
+    /// or it is compressed and was not looked into.
+    pub signed: Option<bool>,
     /// Kernels with a module directory, and whether `nvidia` is in it.
     pub kernels: BTreeMap<String, bool>,
 }
