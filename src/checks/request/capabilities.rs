@@ -8,16 +8,15 @@ use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Sev
 use crate::model::container::{Given, Strength};
 use crate::model::host::Platform;
 use crate::model::wording::quote;
-use crate::model::{Facts, Unknown};
+use crate::model::{Facts, Host, Unknown};
 
 const STATED: &str = "NVIDIA_DRIVER_CAPABILITIES={value} lacks compute: NVIDIA's hook brings neither libcuda nor \
                       /dev/nvidia-uvm, so CUDA cannot start";
 const MAY_BE_MEANT: &str = "NVIDIA_DRIVER_CAPABILITIES={value} lacks compute: NVIDIA's hook brings neither libcuda \
                             nor /dev/nvidia-uvm; monitors work, CUDA would not";
-const UNSET: &str = "NVIDIA_DRIVER_CAPABILITIES is unset, which NVIDIA Container Toolkit {toolkit} takes for utility: \
-                     no libcuda, no /dev/nvidia-uvm";
-const MACHINE: &str = "NVIDIA Container Toolkit {toolkit} gives containers that set no NVIDIA_DRIVER_CAPABILITIES \
-                       only utility, without CUDA";
+const UNSET: &str = "NVIDIA_DRIVER_CAPABILITIES is unset, which {toolkit} takes for utility: no libcuda, no \
+                     /dev/nvidia-uvm";
+const MACHINE: &str = "{toolkit} gives containers that set no NVIDIA_DRIVER_CAPABILITIES only utility, without CUDA";
 const IGNORED: &str = "NVIDIA_DRIVER_CAPABILITIES={value} lacks compute; CDI does not use the variable, so CUDA works \
                        here and fails where NVIDIA's hook injects";
 const ANOTHER_PART: &str = "{sign} speaks of {work} work, and NVIDIA_DRIVER_CAPABILITIES ({value}) lacks {word}: its libraries are not injected";
@@ -87,11 +86,10 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     let environment = container.environment.known()?;
     let capabilities = Capabilities::of(environment);
     if capabilities == Capabilities::Default {
-        return match facts.host.toolkit_release() {
-            Some(release) if by_hook && toolkit::older(release, toolkit::COMPUTE_BY_DEFAULT) => {
-                Failure::new(Severity::Warning, UNSET).foreign("toolkit", release.as_str()).found()
-            }
-            _ => Ok(Outcome::Pass),
+        return if by_hook && is_of_utility_by_default(facts.host) {
+            Failure::new(Severity::Warning, UNSET).arg("toolkit", toolkit::name_of_hook(&facts.host.toolkit)).found()
+        } else {
+            Ok(Outcome::Pass)
         };
     }
     if capabilities.allow_compute() {
@@ -145,12 +143,16 @@ fn machine(facts: &Facts<'_>) -> Judgement {
     if facts.host.platform != Platform::Native || !facts.host.has_gpu()? {
         return not_applicable();
     }
-    match facts.host.toolkit_release() {
-        Some(release) if toolkit::older(release, toolkit::COMPUTE_BY_DEFAULT) => {
-            Failure::new(Severity::Warning, MACHINE).foreign("toolkit", release.as_str()).found()
-        }
-        _ => Ok(Outcome::Pass),
+    if is_of_utility_by_default(facts.host) {
+        Failure::new(Severity::Warning, MACHINE).arg("toolkit", toolkit::name_of_hook(&facts.host.toolkit)).found()
+    } else {
+        Ok(Outcome::Pass)
     }
+}
+
+/// The hook takes an unset variable for `utility`. A toolkit of unknown release is taken for one of the last years.
+fn is_of_utility_by_default(host: &Host) -> bool {
+    toolkit::hook_is_older(&host.toolkit, toolkit::COMPUTE_BY_DEFAULT) == Ok(Some(true))
 }
 
 fn video_missing(facts: &Facts<'_>) -> Judgement {
@@ -275,6 +277,13 @@ mod tests {
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
         toolkit(&mut world, "1.4.0");
         world.silent(COMPUTE);
+        world.host.toolkit.predecessor = Some("1.4.0".parse().unwrap());
+        let failure = world.failure(COMPUTE);
+        assert_eq!(failure.severity, Severity::Warning);
+        let (_, check) = crate::checks::find(COMPUTE).unwrap();
+        let words = crate::checks::testing::words(check, &failure);
+        assert!(words.contains("nvidia-container-runtime-hook 1.4.0 takes"), "{words}");
+        world.host.toolkit.predecessor = None;
         toolkit(&mut world, "1.3.0");
         world.set("CUDA_VERSION", "9.0.176");
         world.silent(COMPUTE);

@@ -56,7 +56,10 @@ fn toolkit_not_installed(facts: &Facts<'_>) -> Judgement {
     if !is_native_with_gpu(host)? {
         return not_applicable();
     }
-    if !host.toolkit.programs.known()?.is_empty() || host.toolkit_release().is_some() {
+    if !host.toolkit.programs.known()?.is_empty()
+        || host.toolkit_release().is_some()
+        || host.toolkit.predecessor.is_some()
+    {
         return Ok(Outcome::Pass);
     }
     // what a registered runtime lacks, `default-runtime-binary-missing` says

@@ -3,9 +3,10 @@
 use super::environment::{Environment, VISIBLE_DEVICES, is_volume_mounts};
 use super::given::is_legacy_image;
 use super::names::CONTAINER_CLI;
+use crate::knowledge::toolkit::{COMPUTE_BY_DEFAULT, hook_is_older};
 use crate::model::container::SpecHook;
 use crate::model::host::{Gpu, Majors, Platform};
-use crate::model::{Host, Release, Unknown};
+use crate::model::{Host, Unknown};
 
 /// What NVIDIA's hook is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,8 +101,7 @@ impl Request {
 
 /// Before toolkit 1.4 an unset `NVIDIA_DRIVER_CAPABILITIES` meant `utility` alone.
 fn unset_means_utility(host: &Host) -> bool {
-    let too_old = |release: &Release| (release.number(0), release.number(1)) < (1, 4);
-    host.toolkit_release().is_some_and(too_old)
+    hook_is_older(&host.toolkit, COMPUTE_BY_DEFAULT) == Ok(Some(true))
 }
 
 fn words(value: &str) -> Vec<String> {
