@@ -52,6 +52,11 @@ pub(super) fn is_installed(engine: &Engine) -> bool {
     engine.kind != EngineKind::Docker || base_name(&engine.path) != "daemon.json"
 }
 
+/// Only its configuration was seen, which may be what is left of it.
+pub(super) fn may_be_gone(engine: &Engine) -> bool {
+    !is_installed(engine) || base_name(&engine.path) == "containers.conf"
+}
+
 /// The name that the engine's tools have.
 pub(super) fn name(engine: &Engine) -> &'static str {
     match engine.kind {

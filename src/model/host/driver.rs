@@ -26,7 +26,8 @@ pub struct Driver {
     pub module_files: Observed<ModuleFiles>,
     /// Where the driver's user-space files lie.
     pub root: DriverRoot,
-    /// libcuda and libnvidia-ml under the driver root, every version found.
+    /// libcuda and libnvidia-ml under the driver root, every version found; in WSL's store of drivers
+    /// libnvdxgdmal as well.
     pub libraries: Observed<Vec<DriverLibrary>>,
 }
 
@@ -68,7 +69,7 @@ pub struct DriverRoot {
 /// A driver library on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DriverLibrary {
-    /// `libcuda` or `libnvidia-ml`.
+    /// `libcuda`, `libnvidia-ml`, on WSL `libnvdxgdmal`.
     pub name: String,
     /// Path on the host.
     pub path: String,
