@@ -213,6 +213,13 @@ impl World {
         }
     }
 
+    /// Takes a variable out of the container's environment.
+    pub(crate) fn unset(&mut self, name: &str) {
+        if let Observed::Known(environment) = &mut self.container.environment {
+            environment.remove(name);
+        }
+    }
+
     fn give(&mut self, numbers: &[(String, u32, u32)]) {
         self.container.spec_devices = known(Parts::whole(
             numbers

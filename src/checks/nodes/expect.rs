@@ -273,6 +273,7 @@ mod tests {
         world.host.toolkit.version = Observed::Known(Some("1.3.0".parse().unwrap()));
         assert_eq!(of(&world), Compute::Unwanted);
         world.set("CUDA_VERSION", "9.0");
+        world.unset("NVIDIA_DRIVER_CAPABILITIES");
         assert_eq!(of(&world), Compute::Wanted);
         assert_eq!(display_by_legacy(&world.facts()), Ok(true));
     }

@@ -286,6 +286,7 @@ mod tests {
         world.host.toolkit.predecessor = None;
         toolkit(&mut world, "1.3.0");
         world.set("CUDA_VERSION", "9.0.176");
+        world.unset("NVIDIA_DRIVER_CAPABILITIES");
         world.silent(COMPUTE);
     }
 
