@@ -6,7 +6,7 @@ use crate::checks::not_applicable;
 use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::visible_devices::{Request, parse};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::container::{Given, Moment, Strength};
+use crate::model::container::{Given, Moment};
 use crate::model::host::{Majors, NodeKind};
 use crate::model::{Facts, Unknown};
 
@@ -46,7 +46,7 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     // nodes that came with --privileged and that nobody asked for are no offer of a GPU
-    let wanted = container.wants_gpu.wanted && container.wants_gpu.strength >= Strength::Environment;
+    let wanted = container.wants_gpu.is_asked();
     if !wanted && given == Given::Privileged {
         return not_applicable();
     }

@@ -28,6 +28,14 @@ pub struct Wants {
     pub why: String,
 }
 
+impl Wants {
+    /// Somebody asked for a GPU. A wish that only files show is too weak to be let down: the default wheels
+    /// of frameworks bring CUDA to machines that never had a GPU.
+    pub fn is_asked(&self) -> bool {
+        self.wanted && self.strength >= Strength::Environment
+    }
+}
+
 /// How a GPU was given, recognised by nodes, rules, mounts and hooks, never by a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
