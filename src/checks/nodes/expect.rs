@@ -3,7 +3,7 @@
 use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::toolkit::{CLI, COMPUTE_BY_DEFAULT, base_name, older};
 use crate::knowledge::visible_devices::{self, Request};
-use crate::model::container::{CapabilitySets, Given, Strength};
+use crate::model::container::{CapabilitySets, Given};
 use crate::model::host::Platform;
 use crate::model::{Container, Facts, Place, Unknown};
 
@@ -38,7 +38,7 @@ fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
     let given = match container.gpu_given.known()? {
         Given::None | Given::Wsl | Given::Tegra | Given::Vm => false,
         Given::Cdi | Given::RawDevices => true,
-        Given::Privileged => container.wants_gpu.strength >= Strength::Environment,
+        Given::Privileged => container.asks_for_gpu(),
         Given::LegacyHook => legacy_injects(facts)?,
     };
     if given {

@@ -8,7 +8,7 @@ use crate::knowledge::visible_devices::{Request, parse};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{Given, Moment, Strength};
 use crate::model::host::{Majors, NodeKind};
-use crate::model::{Facts, Unknown};
+use crate::model::{Container, Facts, Unknown};
 
 const NO_LIBRARY: &str = "the container has {node}, but no libcuda for its programs to load: {cause}";
 const NO_NODE: &str = "the container has the driver's libraries ({library}), but no GPU node such as /dev/nvidia0";
@@ -46,7 +46,7 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     // nodes that came with --privileged and that nobody asked for are no offer of a GPU
-    let wanted = container.wants_gpu.wanted && container.wants_gpu.strength >= Strength::Environment;
+    let wanted = if given == Given::Privileged { container.asks_for_gpu() } else { wanted(container) };
     if !wanted && given == Given::Privileged {
         return not_applicable();
     }
@@ -81,6 +81,10 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
     }
 }
 
+fn wanted(container: &Container) -> bool {
+    container.wants_gpu.wanted && container.wants_gpu.strength >= Strength::Environment
+}
+
 fn cause(given: Given) -> &'static str {
     match given {
         Given::Privileged => "--privileged passes nodes and no libraries",
@@ -98,7 +102,7 @@ fn chose_no_gpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::{Given, LegacyState, Moment, Mount, Sandbox, Wants};
+    use crate::model::container::{Given, LegacyState, Moment, Mount, Sandbox, Scheduler, Strength, Wants};
     use crate::model::{Observed, Parts, Place, Severity};
 
     const ID: &str = "passthrough-incomplete";
@@ -127,6 +131,12 @@ mod tests {
         world.silent(ID);
         world.container.gpu_given = Observed::Known(Given::RawDevices);
         assert_eq!(world.failure(ID).severity, Severity::Warning);
+        // a privileged pod of a CUDA image is given no GPU by its resources, like any other
+        let mut pod = by_hand(Given::Privileged);
+        pod.container.scheduler = Some(Scheduler::Kubernetes);
+        pod.silent(ID);
+        pod.container.wants_gpu.strength = Strength::Demand;
+        assert_eq!(pod.failure(ID).severity, Severity::Error);
     }
 
     #[test]
