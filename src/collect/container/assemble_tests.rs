@@ -94,7 +94,8 @@ struct Seen {
 
 fn read_hook(state: &State, at: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
     let called = Called::read(state.clone(), at, files);
-    let mut inside = called.inside(own_program, host, files);
+    let read_host = || host.clone();
+    let mut inside = called.inside(own_program, &read_host, files);
     inside.devices();
     inside.privileged_entrypoint();
     inside.libcuda();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::arguments::Arguments;
-use super::gather::{Gathered, gather};
+use super::gather::{self, Gathered};
 use super::{BUDGET, configuration, journal};
 use crate::checks;
 use crate::collect::container::{Called, State};
@@ -113,8 +113,12 @@ impl Question<'_> {
             driver_root: self.arguments.driver_root.clone(),
             scope: Scope::Hook,
         };
-        let mut host = host::read(self.files, &options);
-        let gathered = gather(self.called, self.arguments.own_program.as_deref(), &host, self.files, deadline);
+        // The machine is read while a child looks into the container.
+        let read = || host::read(self.files, &options);
+        let own_program = self.arguments.own_program.as_deref();
+        let looking = gather::begin(self.called, own_program, &read, options.laid_out, self.files);
+        let mut host = read();
+        let gathered = looking.finish(self.called, own_program, &host, deadline);
         let mut outcomes = ask(&host, &gathered);
         let mut read = BTreeSet::new();
         while Instant::now() < deadline && self.read_what_lacks(&outcomes, &mut host, &mut read) {
