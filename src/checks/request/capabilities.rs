@@ -109,9 +109,10 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     if by_cdi {
         return failure(Severity::Note, IGNORED).found();
     }
-    // utility alone is what monitors ask for; a scheduler's own (device plugins, exporters) above all,
-    // and these switch the image's requirements off
-    let may_be_a_monitor = container.scheduler.is_some() || require::is_disabled(environment);
+    // utility alone is what monitors ask for, in any image (docker's own example is `--gpus
+    // 'all,capabilities=utility' ubuntu nvidia-smi`); a scheduler's own (device plugins, exporters) above
+    // all, and these switch the image's requirements off
+    let may_be_a_monitor = !means_cuda || container.scheduler.is_some() || require::is_disabled(environment);
     let severity =
         if capabilities.name_another_use() || may_be_a_monitor { Severity::Warning } else { Severity::Error };
     failure(severity, STATED).found()
@@ -161,7 +162,7 @@ fn another_part(facts: &Facts<'_>, work: &'static str, sign: Sign, words: &[&'st
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::{Given, LegacyState, Scheduler};
+    use crate::model::container::{Given, LegacyState, Scheduler, Strength};
     use crate::model::{Observed, Severity};
 
     const COMPUTE: &str = "capability-compute-missing";
@@ -174,14 +175,20 @@ mod tests {
         world
     }
 
+    fn cuda_image(value: &str) -> World {
+        let mut world = with(value);
+        world.set("CUDA_VERSION", "12.4.1");
+        world
+    }
+
     fn toolkit(world: &mut World, release: &str) {
         world.host.toolkit.version = Observed::Known(Some(release.parse().unwrap()));
     }
 
     #[test]
-    fn utility_alone_is_an_error() {
+    fn utility_alone_is_an_error_for_a_cuda_image() {
         for value in ["utility", "utility,compat32"] {
-            assert_eq!(with(value).failure(COMPUTE).severity, Severity::Error, "{value}");
+            assert_eq!(cuda_image(value).failure(COMPUTE).severity, Severity::Error, "{value}");
         }
         for value in ["compute", "all", "compute,utility", "utility,compute,video", ""] {
             with(value).silent(COMPUTE);
@@ -199,16 +206,20 @@ mod tests {
     #[test]
     fn what_may_be_a_monitor_is_a_warning() {
         let mut world = with("utility");
+        assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
+        world.container.wants_gpu.strength = Strength::Demand;
+        assert_eq!(world.failure(COMPUTE).severity, Severity::Error);
+        let mut world = cuda_image("utility");
         world.container.scheduler = Some(Scheduler::Kubernetes);
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
-        let mut world = with("utility");
+        let mut world = cuda_image("utility");
         world.set("NVIDIA_DISABLE_REQUIRE", "true");
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
     }
 
     #[test]
     fn windows_libraries_come_by_the_hook_too() {
-        let mut world = with("utility");
+        let mut world = cuda_image("utility");
         world.container.gpu_given = Observed::Known(Given::Wsl);
         assert_eq!(world.failure(COMPUTE).severity, Severity::Error);
         world.container.legacy_hook = None;
