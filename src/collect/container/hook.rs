@@ -4,10 +4,11 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use super::assemble::{Call, Draft};
+use super::classic_build;
 use super::spec::{MOST_BYTES, Spec};
 use super::state::State;
 use crate::collect::tree::{Kind, Stat, Tree};
-use crate::model::container::{Container, ContainerNode, LegacyState, Moment, Stage};
+use crate::model::container::{Builder, Container, ContainerNode, EngineName, LegacyState, Moment, Stage};
 use crate::model::host::NodeKind;
 use crate::model::{Host, Observed};
 
@@ -24,6 +25,8 @@ pub struct Called {
     spec: Spec,
     bundle: Option<PathBuf>,
     root_path: Option<PathBuf>,
+    /// A step of docker's classic builder, which the spec does not show.
+    is_classic_build: bool,
 }
 
 impl Called {
@@ -37,7 +40,12 @@ impl Called {
             Some(bundle) => Some(bundle.join(root)),
             None => root.is_absolute().then(|| root.to_owned()),
         });
-        Self { state, stage: at, spec, bundle, root_path }
+        let called = Self { state, stage: at, spec, bundle, root_path, is_classic_build: false };
+        let draft = Draft::new(&called.spec, called.call(None), None);
+        let unsaid = draft.container.engine == EngineName::Docker && draft.container.builder.is_none();
+        let open = unsaid && !draft.is_idle();
+        let is_classic_build = open && classic_build::is_step(&called.spec, &called.state.id, files);
+        Self { is_classic_build, ..called }
     }
 
     /// By its spec it neither wants a GPU nor was given one.
@@ -47,7 +55,11 @@ impl Called {
 
     /// What the spec says; nodes and libcuda are unknown here.
     pub fn container(&self, own_program: Option<&str>, host: Option<&Host>) -> Container {
-        Draft::new(&self.spec, self.call(own_program), host).container
+        let mut container = Draft::new(&self.spec, self.call(own_program), host).container;
+        if self.is_classic_build {
+            container.builder = Some(Builder::DockerClassic);
+        }
+        container
     }
 
     /// Enters the container to look around in it. `read_host` is called where its nodes depend on the

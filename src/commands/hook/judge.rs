@@ -11,6 +11,7 @@ use crate::checks;
 use crate::collect::container::{Called, State};
 use crate::collect::host::{self, Options, Scope};
 use crate::collect::tree::{Kind, Tree};
+use crate::model::container::Given;
 use crate::model::{Container, Facts, Host, Judged, Place, Report, Severity, Verdict};
 use crate::policy::{self, Decision, Mode, Policy};
 use crate::report::line;
@@ -217,6 +218,11 @@ struct Record<'a> {
 
 impl Record<'_> {
     fn write(&self, report: &Report, container: &Container, start: bool) {
+        // A mount of /dev alone had to be looked at; it turned out to give nothing to who wants nothing.
+        let idle = !container.wants_gpu.wanted && container.gpu_given.seen() == Some(&Given::None);
+        if idle && start && self.remarks.is_empty() {
+            return;
+        }
         let entry = Entry {
             time: SystemTime::now(),
             stage: self.arguments.stage.name(),

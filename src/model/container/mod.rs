@@ -137,6 +137,16 @@ impl Container {
         Ok(self.environment.known()?.get(name).map(String::as_str))
     }
 
+    /// It asks for a GPU in a way that counts where it runs: under a scheduler GPUs are asked for by
+    /// resource, and a variable that the image brings says nothing.
+    pub fn asks_for_gpu(&self) -> bool {
+        match self.wants_gpu.strength {
+            Strength::None | Strength::Files => false,
+            Strength::Environment => self.wants_gpu.wanted && self.scheduler.is_none(),
+            Strength::Demand => self.wants_gpu.wanted,
+        }
+    }
+
     /// Everything the legacy hook would do is still to come, so what it makes counts as made.
     pub fn legacy_still_to_run(&self) -> bool {
         self.legacy_hook.as_ref().is_some_and(|h| h.state == LegacyState::StillToRun)
