@@ -14,7 +14,7 @@ use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
 use crate::model::container::Given;
 use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Verdict};
-use crate::policy;
+use crate::policy::{self, Mode};
 use crate::report::json::Subjects;
 
 /// Whoever calls waits for the answer; a kernel that is slow may be.
@@ -33,7 +33,14 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     let facts = Facts { host: &host, image: &image, container, place: Place::Hook };
     let report = policy::report(&policy, Some(container), &common.ignore, checks::judge(&facts));
     let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(container) };
-    finish("container", &target.display().to_string(), &headline(container, &report), &report, subjects, common)
+    finish(
+        "container",
+        &target.display().to_string(),
+        &headline(container, &report, policy.mode_for(container)),
+        &report,
+        subjects,
+        common,
+    )
 }
 
 /// A path, a pid, or a container's id, in this order.
@@ -106,7 +113,7 @@ fn look_at_image(reading: &Reading) -> Image {
     }
 }
 
-fn headline(container: &Container, report: &Report) -> String {
+fn headline(container: &Container, report: &Report, mode: Mode) -> String {
     let wish = if container.wants_gpu.wanted { "wants a GPU" } else { "wants no GPU" };
     let given = match container.gpu_given.seen() {
         None => "how one is given could not be told",
@@ -120,6 +127,8 @@ fn headline(container: &Container, report: &Report) -> String {
         Some(Given::Vm) => "given to a virtual machine",
     };
     let answer = match report.verdict {
+        // It, or the machine's policy, told the hook not to refuse.
+        Verdict::Fail if mode != Mode::Enforce => "its GPU will not work, and its start would not be refused",
         Verdict::Fail => "its start would be refused",
         Verdict::Unknown => "some of it could not be judged",
         Verdict::Pass => "its GPU will work as far as can be told",
