@@ -9,7 +9,7 @@
 //! * of several GPUs, an error only if it holds for every one that was given;
 //! * what an NVIDIA hook of this container has still to make counts as made.
 
-use crate::model::{Check, Facts, Family, Judged, Judgement, Outcome, Place};
+use crate::model::{Check, Facts, Family, Judged, Judgement, Outcome};
 
 pub mod driver;
 pub mod environment;
@@ -49,13 +49,9 @@ pub fn judge(facts: &Facts<'_>) -> Vec<Judged> {
 }
 
 /// Ends a check that has nothing to say here.
+#[expect(clippy::unnecessary_wraps, reason = "it stands where a judgement is returned")]
 pub(crate) fn not_applicable() -> Judgement {
     Ok(Outcome::NotApplicable)
-}
-
-/// The question is about one container: asked by the hook, the runtime or `container`.
-pub(crate) fn is_container(facts: &Facts<'_>) -> bool {
-    facts.place == Place::Hook
 }
 
 #[cfg(test)]

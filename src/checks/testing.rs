@@ -105,6 +105,7 @@ impl World {
         host.driver.module_files = known(ModuleFiles {
             running: ["nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm"].map(str::to_owned).into(),
             kernels: [("6.1.0-30-amd64".to_owned(), true)].into(),
+            signed: Some(true),
         });
         host.driver.root = DriverRoot { path: "/".into(), source: "default".into() };
         host.driver.libraries = known(
@@ -209,6 +210,13 @@ impl World {
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         if let Observed::Known(environment) = &mut self.container.environment {
             environment.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// Takes a variable out of the container's environment.
+    pub(crate) fn unset(&mut self, name: &str) {
+        if let Observed::Known(environment) = &mut self.container.environment {
+            environment.remove(name);
         }
     }
 

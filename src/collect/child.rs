@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_a_child_writes_arrives_whole() {
         let answer = run(soon(5000), 1 << 20, |out| {
-            let _ = out.write_all(&[7; 100_000]);
+            let _ = out.write_all(&vec![7; 100_000]);
         })
         .unwrap();
         assert!(answer.complete);

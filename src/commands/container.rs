@@ -12,7 +12,7 @@ use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKin
 use crate::collect::tree::Tree;
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
-use crate::model::container::Given;
+use crate::model::container::{Given, Strength, Wants};
 use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Verdict};
 use crate::policy::{self, Mode};
 use crate::report::json::Subjects;
@@ -27,8 +27,9 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     let options =
         Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
     let host = host::read(&files, &options);
-    let reading = read(target, &host, &files)?;
+    let mut reading = read(target, &host, &files)?;
     let image = look_at_image(&reading);
+    wish_by_files(&mut reading.container, &image);
     let container = &reading.container;
     let facts = Facts { host: &host, image: &image, container, place: Place::Hook };
     let report = policy::report(&policy, Some(container), &common.ignore, checks::judge(&facts));
@@ -107,14 +108,27 @@ fn running(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result
 fn look_at_image(reading: &Reading) -> Image {
     match &reading.rootfs {
         Some(rootfs) => image::look(rootfs),
-        None => Image {
-            architecture: Observed::unknown("image.architecture", "the root file system", "it could not be entered"),
-        },
+        None => {
+            let unseen = |fact| Observed::unknown(fact, "the root file system", "it could not be entered");
+            Image { architecture: unseen("image.architecture"), cuda: unseen("image.cuda") }
+        }
+    }
+}
+
+/// Files that work with CUDA are a wish too, the weakest; but whoever sets the variable has chosen.
+fn wish_by_files(container: &mut Container, image: &Image) {
+    let chosen = !matches!(container.variable("NVIDIA_VISIBLE_DEVICES"), Ok(None));
+    if let (false, false, Some(Some(path))) = (container.wants_gpu.wanted, chosen, image.cuda.seen()) {
+        container.wants_gpu = Wants { wanted: true, strength: Strength::Files, why: path.clone() };
     }
 }
 
 fn headline(container: &Container, report: &Report, mode: Mode) -> String {
-    let wish = if container.wants_gpu.wanted { "wants a GPU" } else { "wants no GPU" };
+    let wish = match container.wants_gpu.strength {
+        Strength::None => "wants no GPU",
+        Strength::Files => "has files that work with CUDA",
+        Strength::Environment | Strength::Demand => "wants a GPU",
+    };
     let given = match container.gpu_given.seen() {
         None => "how one is given could not be told",
         Some(Given::None) => "none is given",
@@ -131,8 +145,46 @@ fn headline(container: &Container, report: &Report, mode: Mode) -> String {
         Verdict::Fail if mode != Mode::Enforce => "its GPU will not work, and its start would not be refused",
         Verdict::Fail => "its start would be refused",
         Verdict::Unknown => "some of it could not be judged",
+        Verdict::Pass if container.has_gpu() == Ok(false) => "nothing stands in its way",
         Verdict::Pass => "its GPU will work as far as can be told",
         Verdict::Skip => "nothing to judge",
     };
     format!("{answer} (it {wish}, {given})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_files(variables: &[(&str, &str)], cuda: Option<&str>) -> (Container, Image) {
+        let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let container = Container { environment: Observed::Known(environment), ..Container::default() };
+        (container, Image { cuda: Observed::Known(cuda.map(str::to_owned)), ..Image::default() })
+    }
+
+    #[test]
+    fn files_are_a_wish_of_whoever_did_not_choose() {
+        let strength = |variables: &[(&str, &str)], cuda| {
+            let (mut container, image) = with_files(variables, cuda);
+            wish_by_files(&mut container, &image);
+            container.wants_gpu.strength
+        };
+        let sign = Some("/usr/local/cuda/lib64");
+        assert_eq!(strength(&[], sign), Strength::Files);
+        assert_eq!(strength(&[], None), Strength::None);
+        assert_eq!(strength(&[("NVIDIA_VISIBLE_DEVICES", "void")], sign), Strength::None);
+    }
+
+    #[test]
+    fn a_container_for_the_cpu_with_a_framework_for_cuda_gets_a_note_and_passes() {
+        let (mut container, image) = with_files(&[], Some("/usr/local/lib/python3.12/site-packages/vllm-1.dist-info"));
+        wish_by_files(&mut container, &image);
+        let host = Host::default();
+        let facts = Facts { host: &host, image: &image, container: &container, place: Place::Hook };
+        let report = policy::report(&policy::Policy::default(), Some(&container), &[], checks::judge(&facts));
+        let found: Vec<_> = report.findings.iter().map(|f| (f.id, f.severity)).collect();
+        assert_eq!(found, [("gpu-not-requested", crate::model::Severity::Note)]);
+        assert_eq!((report.verdict, report.unknown.as_slice()), (Verdict::Pass, &[][..]));
+        assert!(headline(&container, &report).starts_with("nothing stands in its way (it has files that"));
+    }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub enum Capabilities {
     /// Everything: `all`, or an image of the old kind that sets nothing.
     All,
-    /// The variable is not set, or empty: the toolkit's default.
+    /// The variable is not set, or empty, which is no choice: the toolkit's default.
     Default,
     /// These words, in lower case.
     Words(Vec<String>),
@@ -25,9 +25,10 @@ const USES: [&str; 4] = ["graphics", "display", "video", "ngx"];
 impl Capabilities {
     /// As the hook reads a container's environment.
     pub fn of(environment: &BTreeMap<String, String>) -> Self {
-        let value = environment.get("NVIDIA_DRIVER_CAPABILITIES").map_or("", |v| v.trim());
+        let variable = environment.get("NVIDIA_DRIVER_CAPABILITIES");
+        let value = variable.map_or("", |v| v.trim());
         let words: Vec<_> = value.split(',').map(|w| w.trim().to_ascii_lowercase()).filter(|w| !w.is_empty()).collect();
-        if words.iter().any(|w| w == "all") || (words.is_empty() && is_old_image(environment)) {
+        if words.iter().any(|w| w == "all") || (variable.is_none() && is_old_image(environment)) {
             Self::All
         } else if words.is_empty() {
             Self::Default
@@ -63,9 +64,15 @@ pub fn is_old_image(environment: &BTreeMap<String, String>) -> bool {
     set("CUDA_VERSION") && !set("NVIDIA_REQUIRE_CUDA")
 }
 
-/// The environment speaks of CUDA: the variables that NVIDIA's CUDA images set.
+/// The environment speaks of CUDA.
 pub fn speaks_of_cuda(environment: &BTreeMap<String, String>) -> bool {
-    ["CUDA_VERSION", "NVIDIA_REQUIRE_CUDA"].iter().any(|name| environment.get(*name).is_some_and(|v| !v.is_empty()))
+    word_of_cuda(environment).is_some()
+}
+
+/// The variable by which the environment speaks of CUDA: one of those that NVIDIA's CUDA images set.
+pub fn word_of_cuda(environment: &BTreeMap<String, String>) -> Option<&'static str> {
+    let set = |name: &&str| environment.get(*name).is_some_and(|v| !v.is_empty());
+    ["CUDA_VERSION", "NVIDIA_REQUIRE_CUDA"].into_iter().find(set)
 }
 
 #[cfg(test)]
@@ -106,6 +113,8 @@ mod tests {
     #[test]
     fn images_of_the_old_kind_get_everything() {
         assert_eq!(Capabilities::of(&environment(&[("CUDA_VERSION", "8.0.61")])), Capabilities::All);
+        let chosen = environment(&[("CUDA_VERSION", "8.0.61"), ("NVIDIA_DRIVER_CAPABILITIES", "")]);
+        assert_eq!(Capabilities::of(&chosen), Capabilities::Default);
         let newer = environment(&[("CUDA_VERSION", "12.4.1"), ("NVIDIA_REQUIRE_CUDA", "cuda>=12.4")]);
         assert_eq!(Capabilities::of(&newer), Capabilities::Default);
         assert!(speaks_of_cuda(&newer) && !speaks_of_cuda(&environment(&[("PATH", "/bin")])));

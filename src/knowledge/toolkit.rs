@@ -1,6 +1,7 @@
 //! What changed with which release of the NVIDIA Container Toolkit, and the names of its programs.
 
-use crate::model::Release;
+use crate::model::host::Toolkit;
+use crate::model::{Release, Unknown};
 
 /// `NVIDIA_DRIVER_CAPABILITIES` unset means `utility,compute` from here on, `utility` before
 /// (toolkit CHANGELOG, 1.4.0).
@@ -54,6 +55,27 @@ pub fn older(release: &Release, since: &str) -> bool {
     since.parse::<Release>().is_ok_and(|since| *release < since)
 }
 
+/// The toolkit is older than `since`; `None`: there is no package of it.
+pub fn is_older(toolkit: &Toolkit, since: &str) -> Result<Option<bool>, Unknown> {
+    let release = toolkit.version.known()?.as_ref();
+    Ok(release.map(|release| older(release, since)).or(toolkit.predecessor.as_ref().map(|_| true)))
+}
+
+/// The same of the toolkit's hook, which may come of the package that the toolkit replaced though the
+/// library below it is newer.
+pub fn hook_is_older(toolkit: &Toolkit, since: &str) -> Result<Option<bool>, Unknown> {
+    if toolkit.predecessor.is_some() { Ok(Some(true)) } else { is_older(toolkit, since) }
+}
+
+/// The package that brings the hook, with its version, for messages.
+pub fn name_of_hook(toolkit: &Toolkit) -> String {
+    match (&toolkit.predecessor, toolkit.version.seen()) {
+        (Some(release), _) => format!("nvidia-container-runtime-hook {release}"),
+        (None, Some(Some(release))) => format!("NVIDIA Container Toolkit {release}"),
+        (None, _) => "the NVIDIA Container Toolkit".to_owned(),
+    }
+}
+
 /// The last part of a path.
 pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -82,6 +104,7 @@ pub fn is_where_programs_are(program: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Observed;
 
     #[test]
     fn releases_are_compared_by_number() {
@@ -89,6 +112,25 @@ mod tests {
         assert!(older("1.3.0", COMPUTE_BY_DEFAULT) && !older("1.4.0", COMPUTE_BY_DEFAULT));
         assert!(older("1.7.0", CGROUP_V2) && !older("1.10.0", CGROUP_V2));
         assert!(older("1.14.3", WSL_DXGDMAL) && !older("1.15.0", WSL_DXGDMAL));
+    }
+
+    #[test]
+    fn what_the_toolkit_replaced_is_older_whatever_its_number() {
+        let toolkit = |version: Option<&str>, predecessor: Option<&str>| Toolkit {
+            version: Observed::Known(version.map(|v| v.parse().unwrap())),
+            predecessor: predecessor.map(|v| v.parse().unwrap()),
+            ..Toolkit::default()
+        };
+        let old = toolkit(None, Some("1.4.0"));
+        assert_eq!(is_older(&old, COMPUTE_BY_DEFAULT), Ok(Some(true)));
+        assert_eq!(name_of_hook(&old), "nvidia-container-runtime-hook 1.4.0");
+        let mixed = toolkit(Some("1.10.0"), Some("1.4.0"));
+        assert_eq!(is_older(&mixed, CGROUP_V2), Ok(Some(false)), "its library is new");
+        assert_eq!(hook_is_older(&mixed, COMPUTE_BY_DEFAULT), Ok(Some(true)));
+        let new = toolkit(Some("1.4.0"), None);
+        assert_eq!(hook_is_older(&new, COMPUTE_BY_DEFAULT), Ok(Some(false)));
+        assert_eq!(name_of_hook(&new), "NVIDIA Container Toolkit 1.4.0");
+        assert_eq!(hook_is_older(&toolkit(None, None), COMPUTE_BY_DEFAULT), Ok(None));
     }
 
     #[test]

@@ -10,4 +10,8 @@ pub struct Image {
     /// The processor its dynamic loader is for, in the words of the image specification (`amd64`,
     /// `arm64`, …); `None` if it has no loader at a known place.
     pub architecture: Observed<Option<String>>,
+    /// The path of the first sign of CUDA work among its files: a CUDA toolkit or runtime library at a
+    /// well-known place, a framework for Python that carries CUDA; `None`: there is none.
+    #[serde(skip)]
+    pub cuda: Observed<Option<String>>,
 }

@@ -9,11 +9,19 @@ mod libraries;
 mod loaded;
 mod mig;
 mod present;
+mod signature;
 mod unloadable;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] =
-    &[loaded::CHECKS, libraries::CHECKS, unloadable::CHECKS, present::CHECKS, kernel_log::CHECKS, mig::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    loaded::CHECKS,
+    libraries::CHECKS,
+    unloadable::CHECKS,
+    signature::CHECKS,
+    present::CHECKS,
+    kernel_log::CHECKS,
+    mig::CHECKS,
+];
 
 /// The kernel has the `nvidia` module.
 pub(crate) fn nvidia_loaded(host: &Host) -> Result<bool, Unknown> {

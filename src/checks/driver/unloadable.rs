@@ -1,13 +1,13 @@
 //! Why the NVIDIA kernel module is not loaded, where the machine shows it.
 
 use crate::checks::nodes::expect::{may_set_up_the_machine, subject};
-use crate::checks::nodes::role::{list, plain};
+use crate::checks::nodes::role::list;
 use crate::checks::nodes::ways::on_disk;
 use crate::checks::not_applicable;
 use crate::model::host::Platform;
 use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
-use super::nvidia_loaded;
+use super::{nvidia_loaded, signature};
 
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[
@@ -42,39 +42,22 @@ pub(super) const CHECKS: &[Check] = &[
         places: &[Place::Host, Place::Hook],
         judge: nouveau_loaded,
     },
-    Check {
-        id: "secure-boot-module-rejected",
-        title: "Secure Boot keeps the NVIDIA kernel module out",
-        why: "With Secure Boot the kernel loads only modules signed with a key it knows; nvidia is refused, and no GPU can be used.",
-        messages: &[
-            "Secure Boot is on and the nvidia module, though on disk for this kernel, is not loaded: the kernel takes only modules signed with an enrolled key",
-            "the kernel refused a module for its signature, and nvidia, though on disk for this kernel, is not loaded",
-        ],
-        remedy: &[Step {
-            action: Action::Reboot,
-            text: "Enrol the key that signed the module and confirm it at the next boot.",
-            command: Some("mokutil --import /var/lib/dkms/mok.pub && reboot"),
-        }],
-        severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Host, Place::Hook],
-        judge: secure_boot,
-    },
 ];
 
-/// One of the checks above names why the module is not loaded; the general one then has nothing to add.
+/// One of these checks, or `signature`'s, names why the module is not loaded; the general one then has nothing to add.
 pub(super) fn explained(host: &Host) -> bool {
     !held_by_nouveau(host).unwrap_or_default().is_empty()
         || matches!(missing_for_running(host), Ok(Some(_)))
-        || matches!(rejected(host), Ok(Some(_)))
+        || signature::is_certain(host)
 }
 
 /// The question arises: a GPU is concerned, and its driver is not loaded.
-fn concerned(facts: &Facts<'_>) -> Result<bool, Unknown> {
+pub(super) fn concerned(facts: &Facts<'_>) -> Result<bool, Unknown> {
     Ok(subject(facts)?.is_some() && !nvidia_loaded(facts.host)? && facts.host.has_gpu()?)
 }
 
 /// Certain, but for a container that may be about to set up the machine.
-fn severity(facts: &Facts<'_>) -> Severity {
+pub(super) fn severity(facts: &Facts<'_>) -> Severity {
     let sets_up = facts.place == Place::Hook && may_set_up_the_machine(facts.container);
     if sets_up { Severity::Warning } else { Severity::Error }
 }
@@ -171,74 +154,27 @@ fn nouveau_loaded(facts: &Facts<'_>) -> Judgement {
 }
 
 /// The GPUs behind nouveau, if that is all of them.
-fn held_by_nouveau(host: &Host) -> Result<Vec<String>, Unknown> {
+pub(super) fn held_by_nouveau(host: &Host) -> Result<Vec<String>, Unknown> {
     let functions = host.pci.known()?.iter().filter(|f| f.is_for_the_host());
     let (held, others): (Vec<_>, Vec<_>) = functions.partition(|f| f.driver.as_deref() == Some("nouveau"));
     Ok(if others.is_empty() { held.iter().map(|f| f.address.clone()).collect() } else { Vec::new() })
 }
 
-fn secure_boot(facts: &Facts<'_>) -> Judgement {
-    if !concerned(facts)? || !held_by_nouveau(facts.host)?.is_empty() {
-        return not_applicable();
-    }
-    match rejected(facts.host)? {
-        None => Ok(Outcome::Pass),
-        Some(Rejection::Logged(line)) => Failure::new(severity(facts), CHECKS[2].messages[1])
-            .saw("host.kernel_log", plain(&line), "the kernel's log")
-            .saw("host.modules", "no nvidia", "/sys/module")
-            .found(),
-        Some(Rejection::SecureBoot) => Failure::new(severity(facts), CHECKS[2].messages[0])
-            .saw("host.secure_boot", "on", "/sys/firmware/efi/efivars")
-            .saw("host.modules", "no nvidia", "/sys/module")
-            .found(),
-    }
-}
-
-enum Rejection {
-    /// The kernel's log says so.
-    Logged(String),
-    /// Secure Boot is on, the module lies there for a GPU that nobody drives, and yet it is not loaded:
-    /// udev loads it at boot by the GPU's alias, so it was tried.
-    SecureBoot,
-}
-
-/// What the kernel writes when it turns a module away. Source: Linux kernel/module/signing.c, security/lockdown.
-const TURNED_AWAY: [&str; 4] = [
-    "key was rejected by service",
-    "loading of unsigned module is rejected",
-    "loading of module with unavailable key is rejected",
-    "unsigned module loading is restricted",
-];
-
-fn rejected(host: &Host) -> Result<Option<Rejection>, Unknown> {
-    if on_disk(host, "nvidia")? != Some(true) {
-        host.driver.module_files.known()?;
-        return Ok(None);
-    }
-    let log = host.kernel_log.looked_at()?.map(Vec::as_slice).unwrap_or_default();
-    let says = |line: &&String| TURNED_AWAY.iter().any(|text| line.to_ascii_lowercase().contains(text));
-    if let Some(line) = log.iter().rev().find(says) {
-        return Ok(Some(Rejection::Logged(line.clone())));
-    }
-    // Nodes are left behind by a module that was loaded before, so it is not the key that keeps it out.
-    let was_loaded = host.device_nodes.known()?.keys().any(|path| path.starts_with("/dev/nvidia"));
-    let undriven = host.pci.known()?.iter().any(|f| f.is_for_the_host() && f.driver.is_none());
-    Ok((*host.secure_boot.known()? == Some(true) && undriven && !was_loaded).then_some(Rejection::SecureBoot))
-}
-
+/// Machines whose module is not loaded, for the tests of this family.
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::checks::testing::{World, unseen};
-    use crate::model::Observed;
+pub(super) mod testing {
+    use crate::checks::testing::World;
     use crate::model::container::LegacyState;
     use crate::model::host::ModuleFiles;
+    use crate::model::{Observed, Severity};
 
-    const IDS: [&str; 3] = ["driver-module-missing-for-kernel", "nouveau-loaded", "secure-boot-module-rejected"];
-    const RUNNING: &str = "6.1.0-30-amd64";
+    pub(in crate::checks::driver) const IDS: [&str; 3] =
+        ["driver-module-missing-for-kernel", "nouveau-loaded", "secure-boot-module-rejected"];
+    pub(in crate::checks::driver) const SECURE_BOOT: &str = IDS[2];
+    pub(in crate::checks::driver) const RUNNING: &str = "6.1.0-30-amd64";
 
     /// No module is loaded, nobody drives the GPU, and `kernels` have nvidia on disk or not.
-    fn unloaded(mut world: World, kernels: &[(&str, bool)]) -> World {
+    pub(in crate::checks::driver) fn unloaded(mut world: World, kernels: &[(&str, bool)]) -> World {
         world.host.driver.version = Observed::Known(None);
         world.host.driver.modules = Observed::Known([].into());
         world.host.gpus = Observed::default();
@@ -247,14 +183,20 @@ mod tests {
         driven_by(world, None)
     }
 
-    fn on_disk(mut world: World, kernels: &[(&str, bool)]) -> World {
+    pub(in crate::checks::driver) fn on_disk(mut world: World, kernels: &[(&str, bool)]) -> World {
         let running = if kernels.contains(&(RUNNING, true)) { vec!["nvidia".to_owned()] } else { Vec::new() };
         let kernels = kernels.iter().map(|(k, has)| ((*k).to_owned(), *has)).collect();
-        world.host.driver.module_files = Observed::Known(ModuleFiles { running, kernels });
+        world.host.driver.module_files = Observed::Known(ModuleFiles { running, kernels, signed: None });
         world
     }
 
-    fn driven_by(mut world: World, driver: Option<&str>) -> World {
+    pub(in crate::checks::driver) fn signed(mut world: World, signed: Option<bool>) -> World {
+        let Observed::Known(files) = &mut world.host.driver.module_files else { panic!() };
+        files.signed = signed;
+        world
+    }
+
+    pub(in crate::checks::driver) fn driven_by(mut world: World, driver: Option<&str>) -> World {
         let Observed::Known(pci) = &mut world.host.pci else { panic!() };
         for f in pci.iter_mut() {
             f.driver = driver.map(str::to_owned);
@@ -262,17 +204,25 @@ mod tests {
         world
     }
 
-    fn everywhere(kernels: &[(&str, bool)]) -> [World; 3] {
+    pub(in crate::checks::driver) fn everywhere(kernels: &[(&str, bool)]) -> [World; 3] {
         [World::machine(1), World::cdi(1), World::legacy(1, LegacyState::StillToRun)].map(|w| unloaded(w, kernels))
     }
 
     /// This check alone fails, and the general one leaves it the word.
-    fn only(world: &World, id: &str) {
+    pub(in crate::checks::driver) fn only(world: &World, id: &str) {
         assert_eq!(world.short(id).severity, Severity::Error);
         for other in IDS.iter().chain(&["driver-not-loaded"]).filter(|other| **other != id) {
             world.silent(other);
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{RUNNING, driven_by, everywhere, on_disk, only, signed, unloaded};
+    use super::{flavour, numbers};
+    use crate::checks::testing::{World, unseen};
+    use crate::model::{Observed, Severity};
 
     #[test]
     fn a_kernel_for_which_no_module_was_built() {
@@ -347,34 +297,9 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_secure_boot_keeps_out() {
-        for mut world in everywhere(&[(RUNNING, true)]) {
-            world.silent("secure-boot-module-rejected");
-            world.host.secure_boot = Observed::Known(Some(true));
-            only(&world, "secure-boot-module-rejected");
-            world.host.secure_boot = unseen();
-            world.unknown("secure-boot-module-rejected");
-            let line = "kernel: Loading of module with unavailable key is rejected".to_owned();
-            world.host.kernel_log = Observed::Known(vec![line]);
-            only(&world, "secure-boot-module-rejected");
-        }
-    }
-
-    #[test]
-    fn a_module_that_was_loaded_before_is_not_kept_out_by_its_key() {
-        let mut world = unloaded(World::machine(1), &[(RUNNING, true)]);
-        world.host.secure_boot = Observed::Known(Some(true));
-        world.host.device_nodes = World::host(1).device_nodes;
-        world.silent("secure-boot-module-rejected");
-        world.host.device_nodes = Observed::default();
-        world = on_disk(world, &[(RUNNING, false)]);
-        world.silent("secure-boot-module-rejected");
-    }
-
-    #[test]
     fn a_container_that_may_set_up_the_machine_is_only_warned() {
         for driver in [None, Some("nouveau")] {
-            let mut world = driven_by(unloaded(World::cdi(1), &[(RUNNING, true)]), driver);
+            let mut world = signed(driven_by(unloaded(World::cdi(1), &[(RUNNING, true)]), driver), Some(false));
             world.host.secure_boot = Observed::Known(Some(true));
             let Observed::Known(user) = &mut world.container.user else { panic!() };
             user.capabilities.as_mut().unwrap().bounding |= 1 << 16;

@@ -1,7 +1,7 @@
 //! Whom a question about nodes is about, and what such a container must have.
 
 use crate::knowledge::driver_capabilities::Capabilities;
-use crate::knowledge::toolkit::{CLI, COMPUTE_BY_DEFAULT, base_name, older};
+use crate::knowledge::toolkit::{CLI, COMPUTE_BY_DEFAULT, base_name, hook_is_older};
 use crate::knowledge::visible_devices::{self, Request};
 use crate::model::container::{CapabilitySets, Given};
 use crate::model::host::Platform;
@@ -131,8 +131,9 @@ pub(crate) fn compute(facts: &Facts<'_>) -> Result<Compute, Unknown> {
         (Capabilities::Default, Given::Privileged | Given::RawDevices) => Compute::Likely,
         // A toolkit of unknown release is taken for one of the last years.
         (Capabilities::Default, Given::LegacyHook) => {
-            let release = facts.host.toolkit.version.looked_at()?.and_then(Option::as_ref);
-            by(!release.is_some_and(|release| older(release, COMPUTE_BY_DEFAULT)))
+            let toolkit = &facts.host.toolkit;
+            toolkit.version.looked_at()?;
+            by(hook_is_older(toolkit, COMPUTE_BY_DEFAULT) != Ok(Some(true)))
         }
         (Capabilities::All | Capabilities::Default, _) => Compute::Wanted,
     })
@@ -272,6 +273,7 @@ mod tests {
         world.host.toolkit.version = Observed::Known(Some("1.3.0".parse().unwrap()));
         assert_eq!(of(&world), Compute::Unwanted);
         world.set("CUDA_VERSION", "9.0");
+        world.unset("NVIDIA_DRIVER_CAPABILITIES");
         assert_eq!(of(&world), Compute::Wanted);
         assert_eq!(display_by_legacy(&world.facts()), Ok(true));
     }

@@ -1,7 +1,7 @@
 //! Nodes of GPUs that are not there.
 
 use crate::checks::not_applicable;
-use crate::model::container::{Given, Strength};
+use crate::model::container::Given;
 use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity};
 
 use super::expect::Subject;
@@ -89,7 +89,7 @@ fn gpu_missing_altogether(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let on_purpose = container.variable("NVCT_EMPTY_DEVICE")?.is_some()
         || container.visible_devices.known()?.as_deref().is_some_and(|v| matches!(v.trim(), "none" | "void"));
-    let meant = *container.gpu_given.known()? == Given::Cdi && container.wants_gpu.strength >= Strength::Environment;
+    let meant = *container.gpu_given.known()? == Given::Cdi && container.wants_gpu.is_asked();
     if on_purpose || !meant {
         return not_applicable();
     }

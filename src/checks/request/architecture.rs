@@ -28,7 +28,7 @@ fn image_arch_mismatch(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let demanded = container.wants_gpu.strength == Strength::Demand;
     // on the CPU an image may run emulated, slowly and rightly
-    if !demanded && !container.wants_gpu.wanted {
+    if !demanded && !container.wants_gpu.is_asked() {
         return not_applicable();
     }
     if !demanded && *container.gpu_given.known()? == Given::None {

@@ -2,19 +2,21 @@
 
 use super::asked::{has_legacy_hook, reads_variables};
 use crate::checks::not_applicable;
-use crate::knowledge::driver_capabilities::{Capabilities, speaks_of_cuda};
+use crate::knowledge::driver_capabilities::{Capabilities, word_of_cuda};
 use crate::knowledge::{require, toolkit, variables};
-use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{Given, Strength};
 use crate::model::host::Platform;
+use crate::model::wording::quote;
+use crate::model::{Facts, Host, Unknown};
 
 const STATED: &str = "NVIDIA_DRIVER_CAPABILITIES={value} lacks compute: NVIDIA's hook brings neither libcuda nor \
                       /dev/nvidia-uvm, so CUDA cannot start";
-const UNSET: &str = "NVIDIA_DRIVER_CAPABILITIES is unset, which NVIDIA Container Toolkit {toolkit} takes for utility: \
-                     no libcuda, no /dev/nvidia-uvm";
-const MACHINE: &str = "NVIDIA Container Toolkit {toolkit} gives containers that set no NVIDIA_DRIVER_CAPABILITIES \
-                       only utility, without CUDA";
+const MAY_BE_MEANT: &str = "NVIDIA_DRIVER_CAPABILITIES={value} lacks compute: NVIDIA's hook brings neither libcuda \
+                            nor /dev/nvidia-uvm; monitors work, CUDA would not";
+const UNSET: &str = "NVIDIA_DRIVER_CAPABILITIES is unset, which {toolkit} takes for utility: no libcuda, no \
+                     /dev/nvidia-uvm";
+const MACHINE: &str = "{toolkit} gives containers that set no NVIDIA_DRIVER_CAPABILITIES only utility, without CUDA";
 const IGNORED: &str = "NVIDIA_DRIVER_CAPABILITIES={value} lacks compute; CDI does not use the variable, so CUDA works \
                        here and fails where NVIDIA's hook injects";
 const ANOTHER_PART: &str = "{sign} speaks of {work} work, and NVIDIA_DRIVER_CAPABILITIES ({value}) lacks {word}: its libraries are not injected";
@@ -24,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "capability-compute-missing",
         title: "the container asks NVIDIA's hook for a GPU without CUDA",
         why: "nvidia-smi works and shows no CUDA version; libcuda.so.1 cannot be opened.",
-        messages: &[STATED, UNSET, MACHINE, IGNORED],
+        messages: &[STATED, MAY_BE_MEANT, UNSET, MACHINE, IGNORED],
         remedy: &[
             Step {
                 action: Action::ChangeEnvironment,
@@ -78,25 +80,24 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let by_cdi = *container.gpu_given.known()? == Given::Cdi;
     let by_hook = has_legacy_hook(container)? && reads_variables(container);
-    if !container.wants_gpu.wanted || !(by_cdi || by_hook) {
+    if !container.wants_gpu.is_asked() || !(by_cdi || by_hook) {
         return not_applicable();
     }
     let environment = container.environment.known()?;
     let capabilities = Capabilities::of(environment);
     if capabilities == Capabilities::Default {
-        return match facts.host.toolkit_release() {
-            Some(release) if by_hook && toolkit::older(release, toolkit::COMPUTE_BY_DEFAULT) => {
-                Failure::new(Severity::Warning, UNSET).foreign("toolkit", release.as_str()).found()
-            }
-            _ => Ok(Outcome::Pass),
+        return if by_hook && is_of_utility_by_default(facts.host) {
+            Failure::new(Severity::Warning, UNSET).arg("toolkit", toolkit::name_of_hook(&facts.host.toolkit)).found()
+        } else {
+            Ok(Outcome::Pass)
         };
     }
     if capabilities.allow_compute() {
         return Ok(Outcome::Pass);
     }
+    let sign = sign_of_cuda(facts)?;
     // graphics or video by name, and no word of CUDA: the container knows what it needs
-    let means_cuda = speaks_of_cuda(environment) || container.wants_gpu.strength == Strength::Demand;
-    if capabilities.name_another_use() && !means_cuda {
+    if capabilities.name_another_use() && sign.is_none() {
         return not_applicable();
     }
     let value = environment.get("NVIDIA_DRIVER_CAPABILITIES").map_or("", String::as_str);
@@ -109,25 +110,49 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     if by_cdi {
         return failure(Severity::Note, IGNORED).found();
     }
-    // utility alone is what monitors ask for, in any image (docker's own example is `--gpus
-    // 'all,capabilities=utility' ubuntu nvidia-smi`); a scheduler's own (device plugins, exporters) above
-    // all, and these switch the image's requirements off
-    let may_be_a_monitor = !means_cuda || container.scheduler.is_some() || require::is_disabled(environment);
-    let severity =
-        if capabilities.name_another_use() || may_be_a_monitor { Severity::Warning } else { Severity::Error };
-    failure(severity, STATED).found()
+    // utility alone is what monitors ask for; a scheduler's own (device plugins, exporters) above all,
+    // and these switch the image's requirements off
+    let may_be_a_monitor = container.scheduler.is_some() || require::is_disabled(environment);
+    match sign {
+        Some((fact, value, source)) if !capabilities.name_another_use() && !may_be_a_monitor => {
+            failure(Severity::Error, STATED).saw(fact, value, source).found()
+        }
+        _ => failure(Severity::Warning, MAY_BE_MEANT).found(),
+    }
+}
+
+/// A fact with its value, and where it was seen.
+type Sign = (&'static str, String, &'static str);
+
+/// What says that CUDA work is meant. The request for a GPU alone does not.
+fn sign_of_cuda(facts: &Facts<'_>) -> Result<Option<Sign>, Unknown> {
+    let container = facts.container;
+    let environment = container.environment.known()?;
+    if let Some(variable) = word_of_cuda(environment) {
+        return Ok(Some(("container.environment", variable.to_owned(), "config.json")));
+    }
+    if container.wants_gpu.strength == Strength::Demand {
+        return Ok(Some(("container.wants_gpu", quote(&container.wants_gpu.why), "config.json")));
+    }
+    // where nobody could look a warning is right in any case
+    let files = facts.image.cuda.seen().and_then(Option::as_ref);
+    Ok(files.map(|path| ("image.cuda", quote(path), "the image's files")))
 }
 
 fn machine(facts: &Facts<'_>) -> Judgement {
     if facts.host.platform != Platform::Native || !facts.host.has_gpu()? {
         return not_applicable();
     }
-    match facts.host.toolkit_release() {
-        Some(release) if toolkit::older(release, toolkit::COMPUTE_BY_DEFAULT) => {
-            Failure::new(Severity::Warning, MACHINE).foreign("toolkit", release.as_str()).found()
-        }
-        _ => Ok(Outcome::Pass),
+    if is_of_utility_by_default(facts.host) {
+        Failure::new(Severity::Warning, MACHINE).arg("toolkit", toolkit::name_of_hook(&facts.host.toolkit)).found()
+    } else {
+        Ok(Outcome::Pass)
     }
+}
+
+/// The hook takes an unset variable for `utility`. A toolkit of unknown release is taken for one of the last years.
+fn is_of_utility_by_default(host: &Host) -> bool {
+    toolkit::hook_is_older(&host.toolkit, toolkit::COMPUTE_BY_DEFAULT) == Ok(Some(true))
 }
 
 fn video_missing(facts: &Facts<'_>) -> Judgement {
@@ -138,9 +163,9 @@ fn graphics_missing(facts: &Facts<'_>) -> Judgement {
     another_part(facts, "graphics", variables::graphics_work, &["graphics", "display"])
 }
 
-type Sign = fn(&std::collections::BTreeMap<String, String>) -> Option<&'static str>;
+type Word = fn(&std::collections::BTreeMap<String, String>) -> Option<&'static str>;
 
-fn another_part(facts: &Facts<'_>, work: &'static str, sign: Sign, words: &[&'static str]) -> Judgement {
+fn another_part(facts: &Facts<'_>, work: &'static str, sign: Word, words: &[&'static str]) -> Judgement {
     if !has_legacy_hook(facts.container)? || !reads_variables(facts.container) {
         return not_applicable();
     }
@@ -175,20 +200,32 @@ mod tests {
         world
     }
 
-    fn cuda_image(value: &str) -> World {
-        let mut world = with(value);
-        world.set("CUDA_VERSION", "12.4.1");
-        world
-    }
-
     fn toolkit(world: &mut World, release: &str) {
         world.host.toolkit.version = Observed::Known(Some(release.parse().unwrap()));
     }
 
     #[test]
-    fn utility_alone_is_an_error_for_a_cuda_image() {
+    fn utility_alone_is_an_error_where_something_speaks_of_cuda() {
         for value in ["utility", "utility,compat32"] {
-            assert_eq!(cuda_image(value).failure(COMPUTE).severity, Severity::Error, "{value}");
+            let mut framework = with(value);
+            framework.image.cuda = Observed::Known(Some("/usr/local/cuda/lib64".into()));
+            let mut image = with(value);
+            image.set("NVIDIA_REQUIRE_CUDA", "cuda>=12.4");
+            let mut demanded = with(value);
+            demanded.container.wants_gpu.strength = Strength::Demand;
+            for world in [framework, image, demanded] {
+                assert_eq!(world.short(COMPUTE).severity, Severity::Error, "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn monitors_ask_for_utility_alone_and_work() {
+        for value in ["utility", "utility,compat32"] {
+            let mut world = with(value);
+            assert_eq!(world.short(COMPUTE).severity, Severity::Warning, "{value}");
+            world.image.cuda = unseen();
+            assert_eq!(world.failure(COMPUTE).severity, Severity::Warning, "{value}");
         }
         for value in ["compute", "all", "compute,utility", "utility,compute,video", ""] {
             with(value).silent(COMPUTE);
@@ -199,27 +236,34 @@ mod tests {
     fn graphics_alone_is_chosen_and_beside_cuda_a_warning() {
         let mut world = with("graphics,utility");
         world.silent(COMPUTE);
+        world.image.cuda = unseen();
+        world.silent(COMPUTE);
+        world.image.cuda = Observed::Known(Some("/usr/local/cuda/lib64".into()));
+        assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
+        world.image.cuda = Observed::default();
         world.set("CUDA_VERSION", "12.4.1");
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
     }
 
     #[test]
     fn what_may_be_a_monitor_is_a_warning() {
+        let with = |value| {
+            let mut world = with(value);
+            world.image.cuda = Observed::Known(Some("/usr/local/cuda/lib64".into()));
+            world
+        };
         let mut world = with("utility");
-        assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
-        world.container.wants_gpu.strength = Strength::Demand;
-        assert_eq!(world.failure(COMPUTE).severity, Severity::Error);
-        let mut world = cuda_image("utility");
         world.container.scheduler = Some(Scheduler::Kubernetes);
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
-        let mut world = cuda_image("utility");
+        let mut world = with("utility");
         world.set("NVIDIA_DISABLE_REQUIRE", "true");
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
     }
 
     #[test]
     fn windows_libraries_come_by_the_hook_too() {
-        let mut world = cuda_image("utility");
+        let mut world = with("utility");
+        world.image.cuda = Observed::Known(Some("/usr/local/cuda/lib64".into()));
         world.container.gpu_given = Observed::Known(Given::Wsl);
         assert_eq!(world.failure(COMPUTE).severity, Severity::Error);
         world.container.legacy_hook = None;
@@ -233,8 +277,16 @@ mod tests {
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
         toolkit(&mut world, "1.4.0");
         world.silent(COMPUTE);
+        world.host.toolkit.predecessor = Some("1.4.0".parse().unwrap());
+        let failure = world.failure(COMPUTE);
+        assert_eq!(failure.severity, Severity::Warning);
+        let (_, check) = crate::checks::find(COMPUTE).unwrap();
+        let words = crate::checks::testing::words(check, &failure);
+        assert!(words.contains("nvidia-container-runtime-hook 1.4.0 takes"), "{words}");
+        world.host.toolkit.predecessor = None;
         toolkit(&mut world, "1.3.0");
         world.set("CUDA_VERSION", "9.0.176");
+        world.unset("NVIDIA_DRIVER_CAPABILITIES");
         world.silent(COMPUTE);
     }
 

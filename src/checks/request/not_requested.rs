@@ -41,6 +41,9 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
         return Ok(Outcome::Pass);
     }
     if let Some(sandbox) = container.sandbox {
+        if !wants.is_asked() {
+            return not_applicable();
+        }
         let reason = format!("its devices are opened by {}, outside the container", sandbox.name());
         return Err(Unknown::new("container.gpu_given", "config.json", reason));
     }
@@ -158,6 +161,32 @@ mod tests {
         let mut world = World::plain();
         world.container.wants_gpu = Wants { wanted: true, strength: Strength::Files, why: "torch 2.5.1+cu124".into() };
         assert_eq!(severity(&world), Severity::Note);
+        world.container.sandbox = Some(Sandbox::Kata);
+        world.silent(ID);
+    }
+
+    fn errors(world: &World) -> Vec<&'static str> {
+        let judged = crate::checks::judge(&world.facts()).into_iter();
+        let failed = judged.filter_map(|j| Some((j.check.id, j.judgement.ok()?.failure()?.severity)));
+        failed.filter(|(_, severity)| *severity == Severity::Error).map(|(id, _)| id).collect()
+    }
+
+    /// However the GPU was given, and whatever does not fit.
+    #[test]
+    fn a_wish_by_files_makes_no_error_anywhere() {
+        for platform in [Platform::Native, Platform::Tegra, Platform::Wsl] {
+            for given in [Given::None, Given::Privileged, Given::RawDevices, Given::Vm, Given::Wsl, Given::Tegra] {
+                let mut world = World::plain();
+                world.host.platform = platform;
+                world.host.l4t = Some("35.1".into());
+                world.image.architecture = Observed::Known(Some("arm64".into()));
+                world.set("L4T_VERSION", "36.4");
+                world.container.gpu_given = Observed::Known(given);
+                let without = errors(&world);
+                world.container.wants_gpu = Wants { wanted: true, strength: Strength::Files, why: "torch".into() };
+                assert_eq!(errors(&world), without, "{platform:?} {given:?}");
+            }
+        }
     }
 
     #[test]

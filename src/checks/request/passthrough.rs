@@ -6,9 +6,9 @@ use crate::checks::not_applicable;
 use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::visible_devices::{Request, parse};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::container::{Given, Moment, Strength};
+use crate::model::container::{Given, Moment};
 use crate::model::host::{Majors, NodeKind};
-use crate::model::{Container, Facts, Unknown};
+use crate::model::{Facts, Unknown};
 
 const NO_LIBRARY: &str = "the container has {node}, but no libcuda for its programs to load: {cause}";
 const NO_NODE: &str = "the container has the driver's libraries ({library}), but no GPU node such as /dev/nvidia0";
@@ -46,7 +46,7 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     // nodes that came with --privileged and that nobody asked for are no offer of a GPU
-    let wanted = if given == Given::Privileged { container.asks_for_gpu() } else { wanted(container) };
+    let wanted = if given == Given::Privileged { container.asks_for_gpu() } else { container.wants_gpu.is_asked() };
     if !wanted && given == Given::Privileged {
         return not_applicable();
     }
@@ -79,10 +79,6 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
             .found(),
         _ => Ok(Outcome::Pass),
     }
-}
-
-fn wanted(container: &Container) -> bool {
-    container.wants_gpu.wanted && container.wants_gpu.strength >= Strength::Environment
 }
 
 fn cause(given: Given) -> &'static str {

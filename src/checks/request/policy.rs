@@ -98,7 +98,7 @@ fn no_list_accepted(facts: &Facts<'_>) -> Judgement {
 
 fn variable_refused(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
-    if !container.wants_gpu.wanted {
+    if !container.wants_gpu.is_asked() {
         return not_applicable();
     }
     match *container.gpu_given.known()? {

@@ -84,7 +84,7 @@ fn require_disable_misspelt(facts: &Facts<'_>) -> Judgement {
 }
 
 fn concerns_a_gpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
-    Ok(facts.container.wants_gpu.wanted || facts.container.has_gpu()?)
+    Ok(facts.container.wants_gpu.is_asked() || facts.container.has_gpu()?)
 }
 
 #[cfg(test)]

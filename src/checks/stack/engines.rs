@@ -79,7 +79,7 @@ fn docker_is_snap(facts: &Facts<'_>) -> Judgement {
 fn build_time_no_gpu(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     match container.builder {
-        Some(builder) if container.wants_gpu.wanted => Failure::new(Severity::Note, BUILD)
+        Some(builder) if container.wants_gpu.is_asked() => Failure::new(Severity::Note, BUILD)
             .arg("builder", builder.name())
             .foreign("why", &container.wants_gpu.why)
             .found(),

@@ -52,11 +52,14 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn toolkit_not_installed(facts: &Facts<'_>) -> Judgement {
     let host = facts.host;
-    let Some(engine) = host.engines.iter().find(|e| ways::is_installed(e)) else { return not_applicable() };
+    let Some(engine) = host.engines.iter().find(|e| !ways::may_be_gone(e)) else { return not_applicable() };
     if !is_native_with_gpu(host)? {
         return not_applicable();
     }
-    if !host.toolkit.programs.known()?.is_empty() || host.toolkit_release().is_some() {
+    if !host.toolkit.programs.known()?.is_empty()
+        || host.toolkit_release().is_some()
+        || host.toolkit.predecessor.is_some()
+    {
         return Ok(Outcome::Pass);
     }
     // what a registered runtime lacks, `default-runtime-binary-missing` says

@@ -68,7 +68,7 @@ const RUNTIME_SINCE: &str = "34";
 
 fn use_runtime(facts: &Facts<'_>) -> Judgement {
     let (host, container) = (facts.host, facts.container);
-    if host.platform != Platform::Tegra || !container.wants_gpu.wanted {
+    if host.platform != Platform::Tegra || !container.wants_gpu.is_asked() {
         return not_applicable();
     }
     match *container.gpu_given.known()? {
@@ -89,7 +89,7 @@ fn use_runtime(facts: &Facts<'_>) -> Judgement {
 }
 
 fn l4t_mismatch(facts: &Facts<'_>) -> Judgement {
-    if facts.host.platform != Platform::Tegra || !facts.container.wants_gpu.wanted {
+    if facts.host.platform != Platform::Tegra || !facts.container.wants_gpu.is_asked() {
         return not_applicable();
     }
     let Some(image) = facts.container.variable("L4T_VERSION")? else { return not_applicable() };
@@ -123,7 +123,7 @@ fn wrong_toolkit_build(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     let on_machine = facts.place == Place::Host;
-    if !on_machine && !facts.container.wants_gpu.wanted {
+    if !on_machine && !facts.container.wants_gpu.is_asked() {
         return not_applicable();
     }
     let Some(l4t) = release(host) else { return not_applicable() };

@@ -88,7 +88,8 @@ fn for_container(facts: &Facts<'_>) -> Judgement {
         EngineName::Crio => EngineKind::Crio,
         _ => return not_applicable(),
     };
-    if !container.wants_gpu.wanted || container.scheduler.is_none() || *container.gpu_given.known()? != Given::None {
+    if !container.wants_gpu.is_asked() || container.scheduler.is_none() || *container.gpu_given.known()? != Given::None
+    {
         return not_applicable();
     }
     let mut found = None;

@@ -4,7 +4,7 @@ use super::is_native_with_gpu;
 use super::legacy::concerns;
 use super::ways::{self, Mechanism};
 use crate::checks::not_applicable;
-use crate::knowledge::toolkit::{SUSE_USER, older};
+use crate::knowledge::toolkit::{SUSE_USER, is_older};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::{EngineKind, Node, NodeKind};
 use crate::model::{Facts, Host, Unknown};
@@ -91,11 +91,11 @@ fn may_open(host: &Host, node: &Node) -> Result<bool, Unknown> {
     if !host.os.known()?.iter().any(|id| id.contains("suse") || id.starts_with("sle")) {
         return Ok(false);
     }
-    match (host.toolkit_release(), config) {
-        (Some(release), _) => Ok(!older(release, SUSE_USER)),
+    match (is_older(&host.toolkit, SUSE_USER), config) {
+        (Ok(Some(older)), _) => Ok(!older),
         // a newer toolkit would have written the user into its configuration
-        (None, Some(_)) => Ok(false),
-        (None, None) => Err(host.toolkit.version.known().err().unwrap_or_else(|| {
+        (_, Some(_)) => Ok(false),
+        (_, None) => Err(host.toolkit.version.known().err().unwrap_or_else(|| {
             Unknown::new("host.toolkit.version", "package database", "no package of the toolkit is installed")
         })),
     }

@@ -1,7 +1,7 @@
 //! The ways in which this machine hands GPUs to containers, by its files: an installed engine with its
 //! mechanism registered. Programs of the toolkit alone are none.
 
-use crate::knowledge::toolkit::{CLI, HOOK, JIT_CDI, RUNTIME, base_name, is_runtime, is_where_programs_are, older};
+use crate::knowledge::toolkit::{self, CLI, HOOK, JIT_CDI, RUNTIME, base_name, is_runtime, is_where_programs_are};
 use crate::model::host::{CdiSpec, Engine, EngineKind, Majors};
 use crate::model::{Host, Severity, Unknown};
 
@@ -52,6 +52,11 @@ pub(super) fn is_installed(engine: &Engine) -> bool {
     engine.kind != EngineKind::Docker || base_name(&engine.path) != "daemon.json"
 }
 
+/// Only its configuration was seen, which may be what is left of it.
+pub(super) fn may_be_gone(engine: &Engine) -> bool {
+    !is_installed(engine) || base_name(&engine.path) == "containers.conf"
+}
+
 /// The name that the engine's tools have.
 pub(super) fn name(engine: &Engine) -> &'static str {
     match engine.kind {
@@ -89,7 +94,7 @@ pub(super) fn runtime_works_alone(host: &Host) -> bool {
     let mode = host.toolkit.config.seen().and_then(Option::as_ref).and_then(|c| c.mode.as_deref()).unwrap_or("auto");
     match mode {
         "legacy" => false,
-        "auto" => host.toolkit_release().is_none_or(|release| !older(release, JIT_CDI)),
+        "auto" => toolkit::is_older(&host.toolkit, JIT_CDI) != Ok(Some(true)),
         _ => true,
     }
 }
@@ -127,10 +132,9 @@ fn canonical(directory: &str) -> String {
 /// The toolkit is older than `since`. Where no package tells its release, a program that is younger than
 /// `since` proves that it is not. `None`: there is no package of it.
 pub(super) fn is_older(host: &Host, since: &str, younger: &str) -> Result<Option<bool>, Unknown> {
-    match host.toolkit.version.known() {
-        Ok(release) => Ok(release.as_ref().map(|release| older(release, since))),
+    match toolkit::is_older(&host.toolkit, since) {
         Err(_) if host.toolkit.programs.seen().is_some_and(|p| p.contains_key(younger)) => Ok(Some(false)),
-        Err(unknown) => Err(unknown),
+        answer => answer,
     }
 }
 

@@ -6,13 +6,15 @@ use crate::checks::request::asked::has_legacy_hook;
 use crate::knowledge::toolkit::{CDI_HOOK, WSL_DXGDMAL, older};
 use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::host::Platform;
+use crate::model::host::{DriverLibrary, Platform};
 
 const TOO_OLD: &str = "NVIDIA Container Toolkit {toolkit} does not bring {library} into containers, which this Windows \
                        driver's libcuda needs; {since} does";
 
 /// The library that libcuda of Windows drivers from 555 on loads.
 const DXGDMAL: &str = "libnvdxgdmal";
+/// Windows' store of drivers, a directory each package.
+const STORE: &str = "/usr/lib/wsl/drivers/";
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "wsl-toolkit-too-old-for-driver",
@@ -24,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
         text: "Update the NVIDIA Container Toolkit, or Docker Desktop to 4.31 or later.",
         command: None,
     }],
-    severities: &[Severity::Error],
+    severities: &[Severity::Error, Severity::Warning],
     places: &[Place::Hook, Place::Host],
     judge: toolkit_too_old,
 }];
@@ -49,7 +51,12 @@ fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
     }
     let libraries = host.driver.libraries.known()?;
     let Some(library) = libraries.iter().find(|l| l.name == DXGDMAL) else { return Ok(Outcome::Pass) };
-    Failure::new(Severity::Error, TOO_OLD)
+    // Windows keeps packages of other versions: one without the library may be the driver that runs
+    let without = |l: &&DriverLibrary| {
+        l.path.contains(STORE) && !libraries.iter().any(|d| d.name == DXGDMAL && parent(&d.path) == parent(&l.path))
+    };
+    let severity = if libraries.iter().any(|l| without(&l)) { Severity::Warning } else { Severity::Error };
+    Failure::new(severity, TOO_OLD)
         .foreign("toolkit", release.as_str())
         .arg("library", "libnvdxgdmal.so.1")
         .arg("since", WSL_DXGDMAL)
@@ -58,12 +65,16 @@ fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
         .found()
 }
 
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::Observed;
     use crate::model::container::{Given, LegacyState};
     use crate::model::host::{DriverLibrary, Platform};
+    use crate::model::{Observed, Severity};
 
     const ID: &str = "wsl-toolkit-too-old-for-driver";
 
@@ -88,7 +99,22 @@ mod tests {
     #[test]
     fn an_old_toolkit_and_a_driver_with_the_library_is_an_error() {
         for world in both("1.14.3") {
-            world.failure(ID);
+            assert_eq!(world.failure(ID).severity, Severity::Error);
+        }
+    }
+
+    #[test]
+    fn which_of_several_drivers_runs_nobody_can_tell() {
+        for mut world in both("1.14.3") {
+            let Observed::Known(libraries) = &mut world.host.driver.libraries else { panic!() };
+            for package in ["nv_dispi.inf_amd64_0", "nvlti.inf_amd64_1"] {
+                let path = format!("/usr/lib/wsl/drivers/{package}/libcuda.so.1.1");
+                libraries.push(DriverLibrary { name: "libcuda".into(), path, ..libraries[0].clone() });
+            }
+            assert_eq!(world.failure(ID).severity, Severity::Warning);
+            let Observed::Known(libraries) = &mut world.host.driver.libraries else { panic!() };
+            libraries.pop();
+            assert_eq!(world.failure(ID).severity, Severity::Error);
         }
     }
 

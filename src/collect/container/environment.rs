@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Where the device plugin's volume mounts lie; as a value of the variable it names no device
-/// (k8s-device-plugin, `DEVICE_LIST_STRATEGY=volume-mounts`).
-pub(super) const VOLUME_MOUNTS: &str = "/var/run/nvidia-container-devices";
+use crate::knowledge::visible_devices::{Request, parse};
 
 pub(super) const VISIBLE_DEVICES: &str = "NVIDIA_VISIBLE_DEVICES";
 
@@ -35,24 +33,23 @@ impl Environment {
     }
 }
 
-/// A value that asks for something: neither empty nor `none`, and no item of it is `void`, which makes
-/// the whole list void (toolkit, `internal/config/image`).
+/// A value that asks for something: neither empty nor `none` nor `void`.
 pub(super) fn asks(value: &str) -> bool {
-    names_devices(value) && value.trim() != "none"
+    names_devices(value) && parse(value) != Request::None
 }
 
 /// A value on which NVIDIA's hook acts: `none` too, for which it injects the driver without a GPU.
 pub(super) fn names_devices(value: &str) -> bool {
-    !is_void(value) && value.split(',').any(|item| !item.trim().is_empty())
+    !matches!(parse(value), Request::Void | Request::Unset)
 }
 
 fn is_void(value: &str) -> bool {
-    value.split(',').any(|item| item.trim() == "void")
+    parse(value) == Request::Void
 }
 
 /// The value says that the devices are named by mounts.
 pub(super) fn is_volume_mounts(value: &str) -> bool {
-    value.trim().trim_end_matches('/') == VOLUME_MOUNTS
+    parse(value) == Request::VolumeMounts
 }
 
 #[cfg(test)]
@@ -80,16 +77,16 @@ mod tests {
 
     #[test]
     fn a_place_of_volume_mounts_is_no_device_list() {
-        let entries = [(VISIBLE_DEVICES.to_owned(), VOLUME_MOUNTS.to_owned())];
+        let entries = [(VISIBLE_DEVICES.to_owned(), "/var/run/nvidia-container-devices".to_owned())];
         assert_eq!(Environment::new(&entries, false).visible, None);
     }
 
     #[test]
     fn values_that_ask_for_nothing() {
-        for value in ["", " ", "void", "none", "0,void", ",", " none "] {
+        for value in ["", " ", "void", "none", "0,void", ",", " none ", "none,0"] {
             assert!(!asks(value), "{value:?}");
         }
-        for value in ["all", "0", "nonsense", "GPU-1", "none,0"] {
+        for value in ["all", "0", "nonsense", "GPU-1"] {
             assert!(asks(value), "{value:?}");
         }
         assert!(names_devices("none") && !names_devices("void") && !names_devices(" , "));

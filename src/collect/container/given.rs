@@ -3,6 +3,7 @@
 use super::environment::{self, Environment, VISIBLE_DEVICES};
 use super::names::{self, CONTAINER_CLI};
 use super::signs::{Signs, legacy_program};
+use crate::knowledge::driver_capabilities::is_old_image;
 use crate::model::container::{Given, LegacyHook, LegacyState, Moment, SpecHook, Stage};
 use crate::model::{Host, Observed, Unknown};
 
@@ -76,14 +77,9 @@ pub(super) fn acts(
         // the hook reads what CDI left there, not what was there before
         _ if environment.cdi_marked => false,
         Some(value) => environment::names_devices(value),
-        None => is_legacy_image(environment),
+        // an image of the old kind gets all devices without asking
+        None => is_old_image(variables),
     })
-}
-
-/// An image from before `NVIDIA_REQUIRE_CUDA`: it gets all devices without asking.
-pub(super) fn is_legacy_image(environment: &Environment) -> bool {
-    let set = |name| environment.variables.get(name).is_some_and(|value| !value.is_empty());
-    set("CUDA_VERSION") && !set("NVIDIA_REQUIRE_CUDA")
 }
 
 /// The legacy hook, and whether it has run when we look. `own`: the path that we were registered with.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::environment::{self, Environment, VISIBLE_DEVICES, VOLUME_MOUNTS};
+use super::environment::{self, Environment, VISIBLE_DEVICES};
 use super::paths::{below, clean};
+use crate::knowledge::visible_devices::VOLUME_MOUNTS;
 use crate::model::container::{Given, Mount, Strength, Wants};
 
 /// Our own annotation and variable.

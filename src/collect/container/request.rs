@@ -1,16 +1,18 @@
 //! Which nodes the legacy hook will make, when it has still to run.
 
-use super::environment::{Environment, VISIBLE_DEVICES, is_volume_mounts};
-use super::given::is_legacy_image;
+use super::environment::{Environment, VISIBLE_DEVICES};
 use super::names::CONTAINER_CLI;
+use crate::knowledge::driver_capabilities::{Capabilities, is_old_image};
+use crate::knowledge::toolkit::{COMPUTE_BY_DEFAULT, hook_is_older};
+use crate::knowledge::visible_devices::{self, Item, select};
 use crate::model::container::SpecHook;
 use crate::model::host::{Gpu, Majors, Platform};
-use crate::model::{Host, Release, Unknown};
+use crate::model::{Host, Unknown};
 
 /// What NVIDIA's hook is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    devices: Vec<String>,
+    devices: visible_devices::Request,
     compute: bool,
     display: bool,
     imex: Vec<String>,
@@ -24,36 +26,39 @@ impl Request {
         if by_arguments {
             return Self::by_arguments(&hook.args);
         }
-        let variable = |name: &str| environment.variables.get(name).map(String::as_str);
+        let variables = &environment.variables;
         let accepted = host.toolkit.config.seen().and_then(Option::as_ref).and_then(|c| c.accept_volume_mounts);
-        let devices = match variable(VISIBLE_DEVICES) {
-            _ if accepted == Some(true) && !volume_mounts.is_empty() => volume_mounts.to_vec(),
-            Some(value) if is_volume_mounts(value) => volume_mounts.to_vec(),
-            Some(value) => words(value),
-            None if is_legacy_image(environment) => vec!["all".to_owned()],
-            None => Vec::new(),
+        let mounted = || visible_devices::Request::List(volume_mounts.iter().map(|name| device(name)).collect());
+        let devices = match variables.get(VISIBLE_DEVICES).map(|value| parse(value)) {
+            _ if accepted == Some(true) && !volume_mounts.is_empty() => mounted(),
+            Some(visible_devices::Request::VolumeMounts) => mounted(),
+            Some(request) => request,
+            None if is_old_image(variables) => visible_devices::Request::All,
+            None => visible_devices::Request::Unset,
         };
-        let has = |wanted: &str| match variable("NVIDIA_DRIVER_CAPABILITIES").filter(|value| !value.is_empty()) {
-            Some(value) => value.split(',').map(str::trim).any(|word| word == wanted || word == "all"),
-            None => is_legacy_image(environment) || (wanted == "compute" && !unset_means_utility(host)),
-        };
+        let capabilities = Capabilities::of(variables);
         Self {
             devices,
-            compute: has("compute"),
-            display: has("display"),
-            imex: variable("NVIDIA_IMEX_CHANNELS").map(words).unwrap_or_default(),
+            compute: match capabilities {
+                Capabilities::Default => hook_is_older(&host.toolkit, COMPUTE_BY_DEFAULT) != Ok(Some(true)),
+                _ => capabilities.names("compute"),
+            },
+            display: capabilities.names("display"),
+            imex: variables.get("NVIDIA_IMEX_CHANNELS").map(|value| words(value)).unwrap_or_default(),
         }
     }
 
     /// `nvidia-container-cli … configure --device=0,1 --compute --utility …` (containerd `contrib/nvidia`).
     fn by_arguments(args: &[String]) -> Self {
-        let value = |name: &str| args.iter().filter_map(|arg| arg.strip_prefix(name)).flat_map(words).collect();
+        let values = |name: &str| -> Vec<String> {
+            args.iter().filter_map(|arg| arg.strip_prefix(name)).flat_map(words).collect()
+        };
         let has = |flag: &str| args.iter().any(|arg| arg == flag);
         Self {
-            devices: value("--device="),
+            devices: parse(&values("--device=").join(",")),
             compute: has("--compute"),
             display: has("--display"),
-            imex: value("--imex-channel="),
+            imex: values("--imex-channel="),
         }
     }
 
@@ -72,24 +77,26 @@ impl Request {
             nodes.push("/dev/nvidia-modeset".to_owned());
         }
         nodes.extend(self.imex.iter().map(|n| format!("/dev/nvidia-caps-imex-channels/channel{n}")));
-        let all = self.devices.iter().any(|word| word == "all");
-        let mut mig = false;
-        match host.gpus.known() {
-            Ok(gpus) if !all || known_by_number(gpus) => {
-                for gpu in gpus.iter().filter(|gpu| !gpu.excluded) {
-                    let words: Vec<_> =
-                        self.devices.iter().filter(|word| *word == "all" || names(word, gpu, gpus)).collect();
-                    if words.is_empty() {
-                        continue;
-                    }
-                    let unread = || Unknown::new("host.gpus", gpu.pci.clone(), "the number of its node was not read");
-                    nodes.push(format!("/dev/nvidia{}", gpu.minor.ok_or_else(unread)?));
-                    mig |= gpu.mig == Some(true) || words.iter().any(|word| is_mig(word)) || has_instances(host, gpu);
-                }
+        let items = match &self.devices {
+            visible_devices::Request::All if !host.gpus.seen().is_some_and(|gpus| known_by_number(gpus)) => {
+                nodes.extend(present.keys().filter(|path| Majors::gpu_minor(path).is_some()).cloned());
+                return Ok(nodes);
             }
-            Err(unknown) if !all && self.devices.iter().any(|word| word != "none") => return Err(unknown),
-            _ if all => nodes.extend(present.keys().filter(|path| Majors::gpu_minor(path).is_some()).cloned()),
-            _ => {}
+            visible_devices::Request::All => &[][..],
+            visible_devices::Request::List(items) => items,
+            _ => return Ok(nodes),
+        };
+        let gpus = host.gpus.known()?;
+        let whole = select(&self.devices, gpus).gpus;
+        let mut mig = false;
+        for gpu in gpus.iter().filter(|gpu| !gpu.excluded) {
+            let in_part = items.iter().any(|item| is_part_of(item, gpu, gpus));
+            if !in_part && !whole.contains(&gpu.index) {
+                continue;
+            }
+            let unread = || Unknown::new("host.gpus", gpu.pci.clone(), "the number of its node was not read");
+            nodes.push(format!("/dev/nvidia{}", gpu.minor.ok_or_else(unread)?));
+            mig |= in_part || gpu.mig == Some(true) || has_instances(host, gpu);
         }
         if mig {
             nodes.extend(present.keys().filter(|path| path.starts_with("/dev/nvidia-caps/")).cloned());
@@ -98,10 +105,21 @@ impl Request {
     }
 }
 
-/// Before toolkit 1.4 an unset `NVIDIA_DRIVER_CAPABILITIES` meant `utility` alone.
-fn unset_means_utility(host: &Host) -> bool {
-    let too_old = |release: &Release| (release.number(0), release.number(1)) < (1, 4);
-    host.toolkit_release().is_some_and(too_old)
+/// The list of a variable or an argument; a CDI name in it means the device that it names.
+fn parse(list: &str) -> visible_devices::Request {
+    match visible_devices::parse(list) {
+        visible_devices::Request::List(items) => {
+            visible_devices::Request::List(items.iter().map(|item| device(&item.to_string())).collect())
+        }
+        other => other,
+    }
+}
+
+fn device(word: &str) -> Item {
+    match visible_devices::item(word) {
+        Item::Cdi(name) => visible_devices::item(name.rsplit_once('=').map_or(name.as_str(), |(_, device)| device)),
+        item => item,
+    }
 }
 
 fn words(value: &str) -> Vec<String> {
@@ -112,56 +130,25 @@ fn known_by_number(gpus: &[Gpu]) -> bool {
     !gpus.is_empty() && gpus.iter().all(|gpu| gpu.minor.is_some())
 }
 
-/// The word means this GPU or a part of it: an index, a UUID, a PCI address, `i:j`, a MIG device, or the
-/// name of a CDI device of these.
-fn names(word: &str, gpu: &Gpu, all: &[Gpu]) -> bool {
-    let word = word.rsplit_once('=').map_or(word, |(_, device)| device);
-    if let Some(instance) = strip_prefix(word, "MIG-") {
-        let parent = instance.split('/').next().unwrap_or_default();
-        // which GPU the new form belongs to only NVML says
-        return has_uuid(gpu, parent)
-            || (strip_prefix(parent, "GPU-").is_none() && (all.len() == 1 || gpu.mig == Some(true)));
+/// The item means a MIG device on this GPU. Which GPU a name of the new form belongs to only NVML says.
+fn is_part_of(item: &Item, gpu: &Gpu, all: &[Gpu]) -> bool {
+    match item {
+        Item::Mig { gpu: place, .. } => {
+            select(&visible_devices::Request::List(vec![Item::Index(*place)]), all).gpus.contains(&gpu.index)
+        }
+        Item::MigOldName(name) => {
+            let parent = name.get("MIG-".len()..).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+            gpu.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(parent))
+        }
+        Item::MigUuid(_) => all.len() == 1 || gpu.mig == Some(true),
+        _ => false,
     }
-    let number = word.split_once(':').map_or(word, |(gpu, _)| gpu);
-    if has_uuid(gpu, word) || (is_pci(word) && has_address(gpu, word)) {
-        return true;
-    }
-    !is_pci(word) && number.parse() == Ok(gpu.index)
-}
-
-fn is_mig(word: &str) -> bool {
-    strip_prefix(word, "MIG-").is_some() || (word.contains(':') && !is_pci(word))
-}
-
-fn is_pci(word: &str) -> bool {
-    word.contains(':') && word.contains('.')
-}
-
-fn has_uuid(gpu: &Gpu, word: &str) -> bool {
-    gpu.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
-}
-
-/// `65:00.0`, `0000:65:00.0` and NVML's `00000000:65:00.0` are the same.
-fn has_address(gpu: &Gpu, word: &str) -> bool {
-    let short = |address: &str| {
-        let (domain, rest) = match address.matches(':').count() {
-            1 => ("0", address),
-            _ => address.split_once(':').unwrap_or(("0", address)),
-        };
-        (u32::from_str_radix(domain, 16).ok(), rest.to_ascii_lowercase())
-    };
-    short(word) == short(&gpu.pci)
 }
 
 fn has_instances(host: &Host, gpu: &Gpu) -> bool {
     let (Some(capabilities), Some(minor)) = (host.mig_capabilities.seen(), gpu.minor) else { return false };
     let start = format!("gpu{minor}/mig/gi");
     capabilities.keys().any(|path| path.starts_with(&start))
-}
-
-fn strip_prefix<'a>(word: &'a str, prefix: &str) -> Option<&'a str> {
-    let (start, rest) = word.split_at_checked(prefix.len())?;
-    start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 #[cfg(test)]
@@ -203,10 +190,19 @@ mod tests {
         assert_eq!(gpus("0"), ["/dev/nvidia3"]);
         assert_eq!(gpus(" 0, 3,"), ["/dev/nvidia3", "/dev/nvidia0"]);
         assert_eq!(gpus("gpu-00000001-AAAA"), ["/dev/nvidia2"]);
-        assert_eq!(gpus("02:00.0,00000000:03:00.0"), ["/dev/nvidia1", "/dev/nvidia0"]);
+        assert_eq!(gpus("0000:02:00.0,00000000:03:00.0"), ["/dev/nvidia1", "/dev/nvidia0"]);
         assert_eq!(gpus("nvidia.com/gpu=1"), ["/dev/nvidia2"]);
         assert_eq!(gpus("all").len(), 4);
         assert!(gpus("none").is_empty() && gpus("7").is_empty() && gpus("nonsense").is_empty());
+    }
+
+    #[test]
+    fn indices_count_the_gpus_that_the_driver_uses() {
+        let mut host = host(3);
+        let Observed::Known(gpus) = &mut host.gpus else { panic!() };
+        gpus[0].excluded = true;
+        let nodes = request(&[(VISIBLE_DEVICES, "0")], &host).nodes(&host).unwrap();
+        assert!(nodes.contains(&"/dev/nvidia1".to_owned()) && !nodes.contains(&"/dev/nvidia2".to_owned()), "{nodes:?}");
     }
 
     #[test]
@@ -238,7 +234,7 @@ mod tests {
         host.toolkit.version = Observed::Known(Some("1.3.0".parse().unwrap()));
         assert_eq!(has(None, &host), (false, false));
         let legacy = request(&[("CUDA_VERSION", "8.0")], &host);
-        assert_eq!((legacy.compute, legacy.display, legacy.devices), (true, true, vec!["all".to_owned()]));
+        assert_eq!((legacy.compute, legacy.display, legacy.devices), (true, true, visible_devices::Request::All));
     }
 
     #[test]
@@ -249,12 +245,12 @@ mod tests {
         let hook = SpecHook { args: args.map(str::to_owned).into(), ..SpecHook::default() };
         let entries = [(VISIBLE_DEVICES.to_owned(), "all".to_owned())];
         let by_arguments = Request::of(&hook, &Environment::new(&entries, false), &[], &host_without);
-        assert_eq!((by_arguments.devices, by_arguments.compute), (vec!["1".to_owned()], true));
+        assert_eq!((by_arguments.devices, by_arguments.compute), (parse("1"), true));
         let mut accepting = host(2);
         accepting.toolkit.config =
             Observed::Known(Some(ToolkitConfig { accept_volume_mounts: Some(true), ..ToolkitConfig::default() }));
-        assert_eq!(request(&[(VISIBLE_DEVICES, "all")], &accepting).devices, ["GPU-00000000-aaaa"]);
-        assert_eq!(request(&[(VISIBLE_DEVICES, "all")], &host_without).devices, ["all"]);
+        assert_eq!(request(&[(VISIBLE_DEVICES, "all")], &accepting).devices, parse("GPU-00000000-aaaa"));
+        assert_eq!(request(&[(VISIBLE_DEVICES, "all")], &host_without).devices, visible_devices::Request::All);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the kernel's log files say of the GPU.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
 use super::look::fact;
@@ -21,38 +21,40 @@ pub fn kernel_log(tree: &Tree) -> Observed<Vec<String>> {
 }
 
 fn read(tree: &Tree) -> Result<Vec<String>, Unseen> {
-    let mut lines = VecDeque::new();
-    let mut seen = BTreeSet::new();
-    let mut looked = false;
+    let mut texts = Vec::new();
     let mut refused = None;
     for path in FILES {
         match tail(tree, path) {
-            Ok(None) => {}
-            Ok(Some(text)) => {
-                looked = true;
-                // syslog and kern.log hold the same lines
-                for line in text.lines().filter(|line| is_of_the_driver(line)) {
-                    let line: String = line.chars().take(LINE).collect();
-                    if seen.insert(line.clone()) {
-                        lines.push_back(line);
-                    }
-                    if lines.len() > LINES {
-                        lines.pop_front();
-                    }
-                }
-            }
+            Ok(text) => texts.extend(text),
             Err(unseen) => refused = Some(unseen),
         }
     }
+    let lines = last_of_each(texts.iter().flat_map(|text| text.lines()).filter(|line| is_of_the_driver(line)));
     match refused {
         Some(unseen) if lines.is_empty() => Err(unseen),
-        None if !looked => Err(Unseen::new("/var/log", "no log file of the kernel's is there")),
-        _ => Ok(lines.into()),
+        None if texts.is_empty() => Err(Unseen::new("/var/log", "no log file of the kernel's is there")),
+        _ => Ok(lines),
     }
 }
 
+/// The newest lines in their order. syslog and kern.log hold the same ones, and one may go back further:
+/// of two the later counts, so that what follows a line here has followed it on the machine.
+fn last_of_each<'a>(lines: impl DoubleEndedIterator<Item = &'a str>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let cut = lines.rev().map(|line| line.chars().take(LINE).collect::<String>());
+    let mut kept: Vec<String> = cut.filter(|line| seen.insert(line.clone())).take(LINES).collect();
+    kept.reverse();
+    kept
+}
+
+/// Besides the driver's own lines, those of modules that were turned away for their signature, which do
+/// not always name the module, and the kernel's first line at each boot.
 fn is_of_the_driver(line: &str) -> bool {
     ["NVRM", "nvidia", "NVIDIA", "nouveau", "Xid"].iter().any(|word| line.contains(word))
+        || ["Linux version ", "is rejected", "rejected by service", "module verification failed"]
+            .iter()
+            .any(|words| line.contains(words))
+        || line.contains("unsigned module loading is restricted")
 }
 
 fn tail(tree: &Tree, path: &str) -> Result<Option<String>, Unseen> {
@@ -85,6 +87,30 @@ mod tests {
         let seen = seen.seen().unwrap();
         assert_eq!(seen.len(), 2);
         assert_eq!(seen[0], xid);
+    }
+
+    #[test]
+    fn a_file_that_goes_back_further_does_not_make_old_lines_new() {
+        let (loaded, xid) = ("NVRM: loading NVIDIA UNIX x86_64 Kernel Module", "NVRM: Xid (PCI:0000:65:00): 79");
+        let laid = Laid::out(&[]);
+        laid.write("/var/log/syslog", format!("2 {loaded}\n"));
+        laid.write("/var/log/kern.log", format!("1 {loaded}\n1 {xid}\n2 {loaded}\n"));
+        let seen = kernel_log(&laid.tree());
+        assert_eq!(seen.seen().unwrap().last().unwrap(), &format!("2 {loaded}"));
+    }
+
+    #[test]
+    fn modules_that_were_turned_away_and_boots_are_kept_as_well() {
+        let kept = [
+            "kernel: [    0.000000] Linux version 6.8.0-31-generic (buildd@lcy02) #31-Ubuntu SMP",
+            "kernel: Loading of unsigned module is rejected",
+            "kernel: Loading of module with unavailable key is rejected",
+            "systemd-modules-load[1]: Failed to insert module: Key was rejected by service",
+            "kernel: vboxdrv: module verification failed: signature and/or required key missing - tainting kernel",
+            "kernel: Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
+        ];
+        let text = kept.join("\nkernel: usb 1-1: new device\n");
+        assert_eq!(kernel_log(&Laid::out(&[("/var/log/kern.log", &text)]).tree()).seen().unwrap(), &kept);
     }
 
     #[test]

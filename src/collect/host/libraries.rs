@@ -32,9 +32,13 @@ const BESIDES: [&str; 6] = [
     "/usr/local/nvidia/lib64",
     "/usr/local/nvidia/lib",
 ];
-/// A directory each adapter and driver package.
+/// Windows' store of drivers, a directory each package of any vendor. NVIDIA's are named `nv…` after their
+/// INF files; over 9p looking into all of them would take a while.
 const WSL_DRIVERS: &str = "/usr/lib/wsl/drivers";
+const OF_NVIDIA: &str = "nv";
 const LIBRARIES: [&str; 2] = ["libcuda", "libnvidia-ml"];
+/// What libcuda of Windows drivers from 555 on loads besides; it lies in the store only.
+const OF_WSL: [&str; 3] = ["libcuda", "libnvidia-ml", "libnvdxgdmal"];
 const NAMES: usize = 1 << 16;
 const CONFIGURED: usize = 64;
 /// More links than any distribution chains.
@@ -73,11 +77,13 @@ pub fn libraries(tree: &Tree, root: &DriverRoot, architecture: Option<&str>) -> 
         let below = tree.below(path, Kind::Host)?.ok_or_else(|| Unseen::new(path, "absent, or no directory"))?;
         let mut found = Found { tree: &below, architecture, by_identity: BTreeMap::new() };
         for directory in ON_PATH.into_iter().map(str::to_owned).chain(configured(&below, "/etc/ld.so.conf")) {
-            found.look_into(&directory, true)?;
+            found.look_into(&directory, &LIBRARIES, true)?;
         }
-        let wsl = names(&below, WSL_DRIVERS, NAMES)?.into_iter().map(|name| format!("{WSL_DRIVERS}/{name}"));
-        for directory in BESIDES.into_iter().map(str::to_owned).chain(wsl) {
-            found.look_into(&directory, false)?;
+        for directory in BESIDES {
+            found.look_into(directory, &LIBRARIES, false)?;
+        }
+        for name in names(&below, WSL_DRIVERS, NAMES)?.iter().filter(|name| name.starts_with(OF_NVIDIA)) {
+            found.look_into(&format!("{WSL_DRIVERS}/{name}"), &OF_WSL, false)?;
         }
         let prefix = path.trim_end_matches('/');
         let mut libraries: Vec<_> = found.by_identity.into_values().collect();
@@ -98,10 +104,11 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn look_into(&mut self, directory: &str, on_path: bool) -> Result<(), Unseen> {
+    fn look_into(&mut self, directory: &str, libraries: &[&str], on_path: bool) -> Result<(), Unseen> {
         for name in names(self.tree, directory, NAMES)? {
-            let Some(library) = LIBRARIES
-                .into_iter()
+            let Some(library) = libraries
+                .iter()
+                .copied()
                 .find(|library| name.strip_prefix(library).is_some_and(|rest| rest.starts_with(".so.")))
             else {
                 continue;
@@ -256,10 +263,15 @@ mod tests {
             ("/etc/ld.so.conf.d/nvidia.conf", "# own\n/opt/nvidia/lib64\n"),
             ("/opt/nvidia/lib64/libcuda.so.535.1.1", ""),
             ("/usr/lib/wsl/lib/libcuda.so.1", ""),
+            ("/usr/lib/wsl/drivers/nv_dispi.inf_amd64_0/libnvdxgdmal.so.1", ""),
+            ("/usr/lib/wsl/drivers/iigd_dch.inf_amd64_0/libcuda.so.1", ""),
+            ("/usr/lib64/libnvdxgdmal.so.1", ""),
         ]);
         let told = seen(&laid, "/");
         assert_eq!(told[0], ("/opt/nvidia/lib64/libcuda.so.535.1.1".into(), Some("535.1.1".into()), false));
         assert_eq!(told[1], ("/usr/lib/wsl/lib/libcuda.so.1".into(), None, true));
+        assert_eq!(told[2].0, "/usr/lib/wsl/drivers/nv_dispi.inf_amd64_0/libnvdxgdmal.so.1");
+        assert_eq!(told.len(), 3);
     }
 
     #[test]

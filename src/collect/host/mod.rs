@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use crate::collect::tree::Tree;
+use crate::model::observed::LEFT_OUT;
 use crate::model::{Host, Observed};
 
 mod cdi;
@@ -24,6 +25,7 @@ mod modprobe;
 mod module_files;
 mod pci;
 mod platform;
+mod sockets;
 #[cfg(test)]
 mod tests;
 mod toolkit;
@@ -99,6 +101,7 @@ fn at_a_glance(tree: &Tree, options: &Options) -> Host {
         selinux: machine::selinux(tree),
         inside: machine::inside(tree),
         kubelet_static_cpu: kubelet::by_its_files(tree),
+        sockets: sockets::sockets(tree),
         ..Host::default()
     };
     host.toolkit.config = toolkit::config(tree);
@@ -143,5 +146,5 @@ fn leave_out(host: &mut Host) {
 }
 
 fn left_out<T>(fact: &str, source: &str) -> Observed<T> {
-    Observed::unknown(fact, source, "not looked at by the hook")
+    Observed::unknown(fact, source, LEFT_OUT)
 }

@@ -1,6 +1,7 @@
 //! The driver's module files on disk, kernel by kernel.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use super::look::{each_line, fact, names, names_if_there};
 use crate::collect::tree::Tree;
@@ -18,6 +19,11 @@ const NAMES: usize = 4096;
 const DEPTH: u32 = 3;
 /// `modules.dep` of a distribution kernel has about 600 kB.
 const INDEX: u64 = 16 << 20;
+/// The end of a module that was signed (Linux, `include/linux/module_signature.h`).
+const SIGNATURE: &[u8; 28] = b"~Module signature appended~\n";
+
+/// Modules by name and file.
+type Found = BTreeSet<(&'static str, String)>;
 
 /// Module files of the driver for the running kernel, and which other kernels have them.
 pub fn module_files(tree: &Tree, running: &Observed<String>) -> Observed<ModuleFiles> {
@@ -35,18 +41,19 @@ fn read(tree: &Tree, running: &Observed<String>) -> Result<ModuleFiles, Unseen> 
             continue;
         }
         let found = of_kernel(tree, &root)?;
-        let has_nvidia = found.contains("nvidia");
         if kernel == *running {
-            files.running = found.into_iter().collect();
+            files.running = found.iter().map(|(module, _)| (*module).to_owned()).collect();
+            files.running.dedup();
+            files.signed = signed(tree, &found);
         }
-        files.kernels.insert(kernel, has_nvidia);
+        files.kernels.insert(kernel, has_nvidia(&found));
     }
     Ok(files)
 }
 
 /// Files first: `modules.dep` may be older than they are. It names those in places nobody thought of.
-fn of_kernel(tree: &Tree, root: &str) -> Result<BTreeSet<String>, Unseen> {
-    let mut found = BTreeSet::new();
+fn of_kernel(tree: &Tree, root: &str) -> Result<Found, Unseen> {
+    let mut found = Found::new();
     for place in PLACES {
         gather(tree, &format!("{root}/{place}"), DEPTH, &mut found)?;
     }
@@ -55,22 +62,43 @@ fn of_kernel(tree: &Tree, root: &str) -> Result<BTreeSet<String>, Unseen> {
             gather(tree, &format!("{root}/kernel/{name}"), DEPTH, &mut found)?;
         }
     }
-    if !found.contains("nvidia") {
+    if !has_nvidia(&found) {
         each_line(tree, &format!("{root}/modules.dep"), INDEX, |line| {
-            let file = line.split(':').next().and_then(|path| path.rsplit('/').next());
-            found.extend(file.and_then(module_of).map(str::to_owned));
+            let path = line.split(':').next().unwrap_or_default();
+            let module = path.rsplit('/').next().and_then(module_of);
+            found.extend(module.map(|module| (module, format!("{root}/{path}"))));
         })?;
     }
     Ok(found)
 }
 
-fn gather(tree: &Tree, directory: &str, depth: u32, found: &mut BTreeSet<String>) -> Result<(), Unseen> {
+fn has_nvidia(found: &Found) -> bool {
+    found.iter().any(|(module, _)| *module == "nvidia")
+}
+
+/// Where several files are `nvidia`, modprobe's configuration chooses: only what all of them say counts.
+fn signed(tree: &Tree, found: &Found) -> Option<bool> {
+    let mut all = found.iter().filter(|(module, _)| *module == "nvidia").map(|(_, path)| ends_signed(tree, path));
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}
+
+fn ends_signed(tree: &Tree, path: &str) -> Option<bool> {
+    let mut file = tree.file(path).ok()?.filter(|_| path.ends_with(".ko"))?;
+    let size = file.seek(SeekFrom::End(0)).ok()?;
+    let mut end = [0; SIGNATURE.len()];
+    let Some(start) = size.checked_sub(end.len() as u64) else { return Some(false) };
+    file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut end)).ok()?;
+    Some(end == *SIGNATURE)
+}
+
+fn gather(tree: &Tree, directory: &str, depth: u32, found: &mut Found) -> Result<(), Unseen> {
     for name in names(tree, directory, NAMES)? {
         let path = format!("{directory}/{name}");
         if let Some(module) = module_of(&name) {
             // weak-updates are links to another kernel's files, which may be gone
             if tree.stat(&path)?.is_some() {
-                found.insert(module.to_owned());
+                found.insert((module, path));
             }
         } else if depth > 0 && !name.contains(".ko") && is_directory(tree, &path)? {
             gather(tree, &path, depth - 1, found)?;
@@ -118,6 +146,26 @@ mod tests {
         ] {
             assert_eq!(module_of(file), module, "{file}");
         }
+    }
+
+    #[test]
+    fn the_end_of_the_running_kernels_module_tells_whether_it_is_signed() {
+        let of = |files: &[(&str, &str)]| {
+            let laid = Laid::out(&[]);
+            for (path, text) in files {
+                laid.write(&format!("/lib/modules/6.1/{path}"), text);
+            }
+            module_files(&laid.tree(), &Observed::Known("6.1".into())).seen().unwrap().signed
+        };
+        let (signed, unsigned) = ("\u{7f}ELF...~Module signature appended~\n", "\u{7f}ELF and then some more of it");
+        assert_eq!(of(&[("updates/dkms/nvidia.ko", signed)]), Some(true));
+        assert_eq!(of(&[("updates/dkms/nvidia.ko", unsigned)]), Some(false));
+        assert_eq!(of(&[("updates/dkms/nvidia.ko", "")]), Some(false));
+        assert_eq!(of(&[("updates/dkms/nvidia.ko.zst", unsigned)]), None);
+        assert_eq!(of(&[("updates/dkms/nvidia-uvm.ko", unsigned)]), None);
+        assert_eq!(of(&[("modules.dep", "misc/nvidia.ko:\n"), ("misc/nvidia.ko", signed)]), Some(true));
+        assert_eq!(of(&[("updates/nvidia.ko", unsigned), ("kernel/nvidia-550/nvidia.ko", signed)]), None);
+        assert_eq!(of(&[("updates/nvidia.ko", unsigned), ("kernel/nvidia-550/nvidia.ko", unsigned)]), Some(false));
     }
 
     #[test]

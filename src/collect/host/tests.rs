@@ -84,9 +84,12 @@ fn a_hooks_look_knows_the_driver_and_says_what_it_left_out() {
         host.kernel_log.known().err(),
     ];
     for unknown in left_out {
-        assert_eq!(unknown.unwrap().reason, "not looked at by the hook");
+        assert_eq!(unknown.unwrap().reason, LEFT_OUT);
     }
     assert!(host.engines.is_empty());
+    laid.write("/run/nvidia-persistenced/socket", "");
+    let host = read(&laid.tree(), &options(Scope::Hook));
+    assert_eq!(host.sockets, Observed::Known(vec!["/run/nvidia-persistenced/socket".into()]));
 }
 
 #[test]

@@ -5,6 +5,10 @@ use std::io::Read as _;
 use super::tree::Tree;
 use crate::model::{Image, Observed, Unseen};
 
+mod cuda;
+
+pub use cuda::cuda;
+
 /// Dynamic loaders where the psABIs put them, glibc's and musl's. 64-bit first: an image for amd64 may
 /// bring the 32-bit loader as well.
 const LOADERS: [&str; 14] = [
@@ -28,12 +32,16 @@ const HEADER_BYTES: usize = 20;
 
 /// Looks at a root file system.
 pub fn look(rootfs: &Tree) -> Image {
-    let architecture = architecture(rootfs).map_err(|unseen| unseen.leaves_open("image.architecture"));
-    Image { architecture: Observed::from(architecture) }
+    Image { architecture: architecture(rootfs), cuda: cuda(rootfs) }
+}
+
+/// The processor that its dynamic loader is for; `None`: it has none at a known place.
+pub fn architecture(rootfs: &Tree) -> Observed<Option<String>> {
+    loaders(rootfs).map_err(|unseen| unseen.leaves_open("image.architecture")).into()
 }
 
 /// By the first loader that is one; an unreadable one does not hide another.
-fn architecture(rootfs: &Tree) -> Result<Option<String>, Unseen> {
+fn loaders(rootfs: &Tree) -> Result<Option<String>, Unseen> {
     let mut found: Vec<&str> = Vec::new();
     let mut unseen = None;
     for path in LOADERS {

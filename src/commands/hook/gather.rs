@@ -40,6 +40,7 @@ enum Told {
     Libcuda(Result<Vec<String>, Lack>),
     Entrypoint(Option<bool>),
     Architecture(Result<Option<String>, Lack>),
+    Cuda(Result<Option<String>, Lack>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,7 +86,10 @@ impl Looking {
         let late = |fact: &str| Unknown::new(fact, "the container", "it did not show in time");
         container.devices = Observed::Unknown(late("container.devices"));
         container.libcuda = Observed::Unknown(late("container.libcuda"));
-        let mut image = Image { architecture: Observed::Unknown(late("image.architecture")) };
+        let mut image = Image {
+            architecture: Observed::Unknown(late("image.architecture")),
+            cuda: Observed::Unknown(late("image.cuda")),
+        };
 
         let answer = self.child.map(|child| child.finish(deadline));
         let (bytes, complete) = answer.map_or_else(|| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
@@ -102,6 +106,7 @@ impl Looking {
                 Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
                 Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
                 Told::Architecture(architecture) => image.architecture = received(architecture),
+                Told::Cuda(sign) => image.cuda = received(sign),
             }
         }
         Gathered { container, image, late: !complete }
@@ -139,7 +144,12 @@ fn look(looker: &Looker<'_>, inside: &mut Inside<'_>, out: &mut File) {
     }
     tell(&Told::Libcuda(sent(inside.libcuda())));
     if let Some(rootfs) = inside.rootfs() {
-        tell(&Told::Architecture(sent(image::look(rootfs).architecture)));
+        tell(&Told::Architecture(sent(image::architecture(rootfs))));
+        // Asked for only where the container says which parts of the driver it wants; it takes a while.
+        let names_parts = |c: &Container| matches!(c.variable("NVIDIA_DRIVER_CAPABILITIES"), Ok(Some(_)) | Err(_));
+        if names_parts(inside.container()) {
+            tell(&Told::Cuda(sent(image::cuda(rootfs))));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ pub enum Strength {
     /// No wish.
     #[default]
     None,
-    /// Only files in the image: a default PyTorch wheel brings CUDA to machines that never had a GPU.
+    /// Only files in the image: a default `PyTorch` wheel brings CUDA to machines that never had a GPU.
     Files,
     /// `NVIDIA_VISIBLE_DEVICES` is neither empty, `void` nor `none`.
     Environment,
@@ -26,6 +26,14 @@ pub struct Wants {
     pub strength: Strength,
     /// Why we think so: the variable or annotation with its value.
     pub why: String,
+}
+
+impl Wants {
+    /// Somebody asked for a GPU. A wish that only files show is too weak to be let down: the default wheels
+    /// of frameworks bring CUDA to machines that never had a GPU.
+    pub fn is_asked(&self) -> bool {
+        self.wanted && self.strength >= Strength::Environment
+    }
 }
 
 /// How a GPU was given, recognised by nodes, rules, mounts and hooks, never by a name.

@@ -88,7 +88,7 @@ pub struct Container {
     /// `linux.cgroupsPath`.
     #[serde(skip)]
     pub cgroups_path: Observed<Option<String>>,
-    /// SELinux label of the process.
+    /// `SELinux` label of the process.
     #[serde(skip)]
     pub selinux_label: Observed<Option<String>>,
     /// Size of its `/dev/shm` in bytes; `None`: the spec sets none.

@@ -26,7 +26,8 @@ pub struct Driver {
     pub module_files: Observed<ModuleFiles>,
     /// Where the driver's user-space files lie.
     pub root: DriverRoot,
-    /// libcuda and libnvidia-ml under the driver root, every version found.
+    /// libcuda and libnvidia-ml under the driver root, every version found; in WSL's store of drivers
+    /// libnvdxgdmal as well.
     pub libraries: Observed<Vec<DriverLibrary>>,
 }
 
@@ -49,6 +50,9 @@ pub struct KernelModule {
 pub struct ModuleFiles {
     /// For the running kernel, `nvidia`, `nvidia_uvm`, …
     pub running: Vec<String>,
+    /// The running kernel's `nvidia` carries a signature, of whatever key; `None`: there is no such file,
+    /// or it is compressed and was not looked into.
+    pub signed: Option<bool>,
     /// Kernels with a module directory, and whether `nvidia` is in it.
     pub kernels: BTreeMap<String, bool>,
 }
@@ -65,7 +69,7 @@ pub struct DriverRoot {
 /// A driver library on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DriverLibrary {
-    /// `libcuda` or `libnvidia-ml`.
+    /// `libcuda`, `libnvidia-ml`, on WSL `libnvdxgdmal`.
     pub name: String,
     /// Path on the host.
     pub path: String,

@@ -11,6 +11,10 @@ use crate::model::{Observed, Release};
 pub struct Toolkit {
     /// Its version by the package database; `None`: no package of it is installed.
     pub version: Observed<Option<Release>>,
+    /// Version of the package `nvidia-container-runtime-hook`, which the toolkit replaced in 2019: it counts
+    /// its versions apart, and whatever it is, it is older. `None`: it is not installed, or the toolkit is too.
+    #[serde(skip)]
+    pub predecessor: Option<Release>,
     /// Its programs by name, with the path each was found at.
     #[serde(skip)]
     pub programs: Observed<BTreeMap<String, String>>,

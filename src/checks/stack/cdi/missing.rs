@@ -5,7 +5,7 @@ use crate::checks::stack::{is_native_with_gpu, ways};
 use crate::knowledge::toolkit::RUNTIME;
 use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::host::EngineKind;
+use crate::model::host::{Engine, EngineKind};
 
 const MISSING: &str = "podman gives GPUs by CDI, and there is no CDI specification of NVIDIA's GPUs on this machine";
 const NOT_ENABLED: &str = "docker is configured with features.cdi = false, and {spec} is the way to a GPU here";
@@ -65,7 +65,8 @@ pub(in crate::checks::stack) const CHECKS: &[Check] = &[
 
 fn missing(facts: &Facts<'_>) -> Judgement {
     let host = facts.host;
-    let podman = host.engines.iter().find(|e| e.kind == EngineKind::Podman && e.broken.is_none());
+    let is_podman = |e: &&Engine| e.kind == EngineKind::Podman && e.broken.is_none() && !ways::may_be_gone(e);
+    let podman = host.engines.iter().find(is_podman);
     let Some(podman) = podman else { return not_applicable() };
     if !is_native_with_gpu(host)? {
         return not_applicable();
@@ -163,6 +164,17 @@ mod tests {
         assert_eq!(world.failure(MISSING).severity, Severity::Error);
         world.host.cdi = Observed::Known(vec![spec("/etc/cdi/nvidia.yaml")]);
         world.silent(MISSING);
+    }
+
+    #[test]
+    fn a_configuration_of_podman_alone_needs_none() {
+        let mut world = with_podman();
+        only_ctk(&mut world);
+        world.host.engines[0].path = "/etc/containers/containers.conf".into();
+        world.silent(MISSING);
+        world.host.engines[0].cdi_spec_dirs = Some(vec!["/etc/cdi".into()]);
+        world.host.cdi = Observed::Known(vec![spec("/run/cdi/nvidia.json")]);
+        assert_eq!(world.failure(SEARCHED).severity, Severity::Warning);
     }
 
     #[test]

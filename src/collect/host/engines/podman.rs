@@ -9,10 +9,12 @@ use crate::model::host::{Engine, EngineKind};
 
 const PROGRAMS: [&str; 3] = ["/usr/bin/podman", "/usr/local/bin/podman", "/run/current-system/sw/bin/podman"];
 
+/// By its program, or by a configuration that somebody wrote on this machine: the program may lie in a
+/// store of packages. What a vendor ships comes with buildah and skopeo as well.
 pub(super) fn engine(tree: &Tree) -> Option<Engine> {
-    let mut engine = blank(EngineKind::Podman, first(tree, &PROGRAMS)?);
     let vendor = "/usr/share/containers/containers.conf";
     let local = "/etc/containers/containers.conf";
+    let mut engine = blank(EngineKind::Podman, first(tree, &PROGRAMS).or_else(|| first(tree, &[local]))?);
     for (main, drop_ins) in
         [(vendor, "/usr/share/containers/containers.conf.d"), (local, "/etc/containers/containers.conf.d")]
     {
@@ -41,6 +43,15 @@ fn read(tree: &Tree, value: &Value, engine: &mut Engine) {
 mod tests {
     use super::super::super::look::testing::Laid;
     use super::*;
+
+    #[test]
+    fn a_configuration_of_this_machine_is_enough_and_a_vendors_is_not() {
+        let of = |path: &str| engine(&Laid::out(&[(path, "[engine]\ncdi_spec_dirs = [\"/etc/cdi\"]\n")]).tree());
+        let found = of("/etc/containers/containers.conf").unwrap();
+        assert_eq!(found.path, "/etc/containers/containers.conf");
+        assert_eq!(found.cdi_spec_dirs, Some(vec!["/etc/cdi".into()]));
+        assert_eq!(of("/usr/share/containers/containers.conf"), None);
+    }
 
     #[test]
     fn later_files_stand_over_earlier_ones() {

@@ -36,8 +36,10 @@ const DIRECTORIES: [&str; 8] = [
 pub fn toolkit(tree: &Tree) -> Toolkit {
     let programs = programs(tree);
     let any = programs.as_ref().is_ok_and(|programs| !programs.is_empty());
+    let versions = packages::versions(tree, any);
     Toolkit {
-        version: fact("host.toolkit.version", packages::version(tree, any)),
+        predecessor: versions.as_ref().ok().and_then(|(_, predecessor)| predecessor.clone()),
+        version: fact("host.toolkit.version", versions.map(|(toolkit, _)| toolkit)),
         programs: fact("host.toolkit.programs", programs),
         config: config(tree),
     }

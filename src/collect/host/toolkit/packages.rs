@@ -12,29 +12,30 @@ const PACMAN: &str = "/var/lib/pacman/local";
 /// Binary databases (sqlite, ndb, Berkeley) that take a library to read.
 const RPM: [&str; 2] = ["/var/lib/rpm", "/usr/lib/sysimage/rpm"];
 
-/// Packages whose version is the toolkit's, the best witness first. The hook's package of 2018 had
-/// numbers of its own, a little higher.
-const VERSIONED: [&str; 4] = [
-    "nvidia-container-toolkit",
-    "nvidia-container-toolkit-base",
-    "libnvidia-container1",
-    "nvidia-container-runtime-hook",
-];
+/// Packages whose version is the toolkit's, the best witness first.
+const VERSIONED: [&str; 3] = ["nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container1"];
+/// The hook's package of 2018, with numbers of its own up to 1.4.0 (toolkit `packaging/debian/changelog.old`,
+/// d34b3046); the toolkit's packages replace it.
+const PREDECESSOR: &str = "nvidia-container-runtime-hook";
 /// Packages that bring the toolkit, and count their versions otherwise (3.x, 2.x).
 const UNVERSIONED: [&str; 2] = ["nvidia-container-runtime", "nvidia-docker2"];
 
-/// The version; `None`: no package of it is installed, and no program of it is there either.
-pub(super) fn version(tree: &Tree, has_programs: bool) -> Result<Option<Release>, Unseen> {
+/// The toolkit's version, and that of the package which it replaced if this is installed instead; `None`
+/// and `None`: no package of it is installed, and no program of it is there either.
+pub(super) fn versions(tree: &Tree, has_programs: bool) -> Result<(Option<Release>, Option<Release>), Unseen> {
     let mut installed = dpkg(tree)?;
     installed.extend(pacman(tree)?);
-    if let Some(release) = VERSIONED.into_iter().find_map(|name| release(installed.get(name)?)) {
-        return Ok(Some(release));
+    let is_replaced = VERSIONED.iter().take(2).any(|name| installed.contains_key(*name));
+    let predecessor = installed.get(PREDECESSOR).filter(|_| !is_replaced).and_then(|version| release(version));
+    let toolkit = VERSIONED.into_iter().find_map(|name| release(installed.get(name)?));
+    if toolkit.is_some() || predecessor.is_some() {
+        return Ok((toolkit, predecessor));
     }
     if !installed.is_empty() {
         return Err(Unseen::new(DPKG, "only packages are installed that do not tell the toolkit's version"));
     }
     if !has_programs {
-        return Ok(None);
+        return Ok((None, None));
     }
     let rpm = RPM.into_iter().find(|path| seems_there(tree, path));
     Err(match rpm {
@@ -49,7 +50,7 @@ fn dpkg(tree: &Tree) -> Result<BTreeMap<String, String>, Unseen> {
     let (mut package, mut installed) = (None, false);
     each_line(tree, DPKG, DPKG_LIMIT, |line| {
         if let Some(name) = line.strip_prefix("Package: ") {
-            package = VERSIONED.iter().chain(&UNVERSIONED).find(|known| **known == name);
+            package = VERSIONED.iter().chain(&UNVERSIONED).chain([&PREDECESSOR]).find(|known| **known == name);
             installed = false;
         } else if package.is_none() {
         } else if line.starts_with("Status: ") {
@@ -69,7 +70,7 @@ fn pacman(tree: &Tree) -> Result<BTreeMap<String, String>, Unseen> {
     let package = |entry: String| {
         let (rest, _release) = entry.rsplit_once('-')?;
         let (name, version) = rest.rsplit_once('-')?;
-        VERSIONED.contains(&name).then(|| (name.to_owned(), version.to_owned()))
+        (VERSIONED.contains(&name) || name == PREDECESSOR).then(|| (name.to_owned(), version.to_owned()))
     };
     Ok(names(tree, PACMAN, 1 << 16)?.into_iter().filter_map(package).collect())
 }
@@ -93,7 +94,21 @@ mod tests {
     }
 
     fn told(laid: &Laid, has_programs: bool) -> Result<Option<String>, String> {
-        version(&laid.tree(), has_programs).map(|v| v.map(|v| v.to_string())).map_err(|unseen| unseen.source)
+        let versions = versions(&laid.tree(), has_programs).map_err(|unseen| unseen.source);
+        versions.map(|(toolkit, _)| toolkit.map(|v| v.to_string()))
+    }
+
+    #[test]
+    fn the_package_that_the_toolkit_replaced_is_no_toolkit() {
+        let of = |packages: &[(&str, &str)]| {
+            let text: String = packages.iter().map(|(name, v)| stanza(name, "install ok installed", v)).collect();
+            let (toolkit, predecessor) = versions(&Laid::out(&[(DPKG, &text)]).tree(), true).unwrap();
+            (toolkit.map(|v| v.to_string()), predecessor.map(|v| v.to_string()))
+        };
+        let old = (PREDECESSOR, "1.4.0-1");
+        assert_eq!(of(&[old]), (None, Some("1.4.0".into())));
+        assert_eq!(of(&[old, ("libnvidia-container1", "1.0.7-1")]), (Some("1.0.7".into()), Some("1.4.0".into())));
+        assert_eq!(of(&[old, ("nvidia-container-toolkit", "1.0.5-1")]), (Some("1.0.5".into()), None));
     }
 
     #[test]
