@@ -185,6 +185,8 @@ mod tests {
         let found: Vec<_> = report.findings.iter().map(|f| (f.id, f.severity)).collect();
         assert_eq!(found, [("gpu-not-requested", crate::model::Severity::Note)]);
         assert_eq!((report.verdict, report.unknown.as_slice()), (Verdict::Pass, &[][..]));
-        assert!(headline(&container, &report).starts_with("nothing stands in its way (it has files that"));
+        assert!(
+            headline(&container, &report, Mode::Enforce).starts_with("nothing stands in its way (it has files that")
+        );
     }
 }
