@@ -14,7 +14,7 @@ use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
 use crate::model::container::{Given, Strength, Wants};
 use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Verdict};
-use crate::policy;
+use crate::policy::{self, Mode};
 use crate::report::json::Subjects;
 
 /// Whoever calls waits for the answer; a kernel that is slow may be.
@@ -34,7 +34,14 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     let facts = Facts { host: &host, image: &image, container, place: Place::Hook };
     let report = policy::report(&policy, Some(container), &common.ignore, checks::judge(&facts));
     let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(container) };
-    finish("container", &target.display().to_string(), &headline(container, &report), &report, subjects, common)
+    finish(
+        "container",
+        &target.display().to_string(),
+        &headline(container, &report, policy.mode_for(container)),
+        &report,
+        subjects,
+        common,
+    )
 }
 
 /// A path, a pid, or a container's id, in this order.
@@ -116,7 +123,7 @@ fn wish_by_files(container: &mut Container, image: &Image) {
     }
 }
 
-fn headline(container: &Container, report: &Report) -> String {
+fn headline(container: &Container, report: &Report, mode: Mode) -> String {
     let wish = match container.wants_gpu.strength {
         Strength::None => "wants no GPU",
         Strength::Files => "has files that work with CUDA",
@@ -134,6 +141,8 @@ fn headline(container: &Container, report: &Report) -> String {
         Some(Given::Vm) => "given to a virtual machine",
     };
     let answer = match report.verdict {
+        // It, or the machine's policy, told the hook not to refuse.
+        Verdict::Fail if mode != Mode::Enforce => "its GPU will not work, and its start would not be refused",
         Verdict::Fail => "its start would be refused",
         Verdict::Unknown => "some of it could not be judged",
         Verdict::Pass if container.has_gpu() == Ok(false) => "nothing stands in its way",
@@ -176,6 +185,8 @@ mod tests {
         let found: Vec<_> = report.findings.iter().map(|f| (f.id, f.severity)).collect();
         assert_eq!(found, [("gpu-not-requested", crate::model::Severity::Note)]);
         assert_eq!((report.verdict, report.unknown.as_slice()), (Verdict::Pass, &[][..]));
-        assert!(headline(&container, &report).starts_with("nothing stands in its way (it has files that"));
+        assert!(
+            headline(&container, &report, Mode::Enforce).starts_with("nothing stands in its way (it has files that")
+        );
     }
 }

@@ -25,8 +25,9 @@ pub const CHECKS: &[&[Check]] = &[
     missing::UVM_CHECKS,
     special::CHECKS,
     numbers::CHECKS,
-    access::CHECKS,
+    // The cause of a refusal before the refusal: its way out is another one.
     rootless::CHECKS,
+    access::CHECKS,
     modes::CHECKS,
     groups::CHECKS,
     selinux::CHECKS,

@@ -155,6 +155,12 @@ mod tests {
     use crate::model::Observed;
     use crate::model::host::Engine;
 
+    #[test]
+    fn it_is_told_before_the_refusal_that_it_causes() {
+        let place = |id: &str| crate::checks::all().position(|(_, check)| check.id == id).unwrap();
+        assert!(place("rootless-group-not-kept") < place("node-access-refused"));
+    }
+
     const ID: &str = "rootless-group-not-kept";
 
     /// The nodes are 0660 of group 44, on the machine and as foretold in the container.

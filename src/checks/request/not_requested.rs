@@ -1,11 +1,12 @@
 //! A GPU is wanted, and nothing gives one.
 
 use super::way;
+use crate::checks::driver::nvidia_loaded;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{Given, Strength};
 use crate::model::host::Platform;
-use crate::model::{Container, Facts, Unknown};
+use crate::model::{Container, Facts, Host, Unknown};
 
 const WANTED: &str =
     "the container asks for a GPU ({why}), and its start gives it none: no device, no NVIDIA hook, no CDI device";
@@ -60,7 +61,7 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
     let (severity, message) = match wants.strength {
         Strength::None | Strength::Files => (Severity::Note, BY_FILES),
         Strength::Environment
-            if container.scheduler.is_some() || given_another_gpu(container) || !facts.host.has_gpu()? =>
+            if container.scheduler.is_some() || given_another_gpu(container) || !could_be_given(facts.host)? =>
         {
             (Severity::Warning, WANTED)
         }
@@ -73,6 +74,12 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
         .saw("container.gpu_given", "none", "config.json");
     // who said in so many words that a GPU is required does not work on the CPU
     if wants.strength == Strength::Demand { failure.only(&[Action::PassGpu]).found() } else { failure.found() }
+}
+
+/// The machine has a GPU whose driver runs. Under nouveau, or with no driver, `--gpus` would give none either:
+/// nothing was forgotten, and the images that run here work on the CPU.
+fn could_be_given(host: &Host) -> Result<bool, Unknown> {
+    Ok(host.has_gpu()? && (host.platform != Platform::Native || nvidia_loaded(host)?))
 }
 
 /// Nodes of the kernel's graphics or of AMD's compute were passed: images that transcode or infer on any
@@ -117,6 +124,16 @@ mod tests {
         world.container.wants_gpu.strength = Strength::Demand;
         assert_eq!(severity(&world), Severity::Error);
         world.host = World::bare_host();
+        assert_eq!(severity(&world), Severity::Error);
+    }
+
+    #[test]
+    fn without_a_running_driver_nothing_was_forgotten() {
+        let mut world = World::asking("all");
+        world.host.driver.modules = Observed::Known([].into());
+        world.host.driver.version = Observed::Known(None);
+        assert_eq!(severity(&world), Severity::Warning);
+        world.container.wants_gpu.strength = Strength::Demand;
         assert_eq!(severity(&world), Severity::Error);
     }
 

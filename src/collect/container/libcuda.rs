@@ -143,8 +143,11 @@ impl<'a> Look<'a> {
     fn with_mounts(&self, mut directories: Vec<String>) -> Vec<String> {
         let bound = self.mounts.iter().filter(|(_, mount)| mount.source.starts_with('/'));
         let kernel = |path: &str| ["/dev", "/proc", "/sys"].iter().any(|top| below(path, top).is_some());
-        for destination in bound.map(|(path, _)| path).filter(|path| !kernel(path)) {
-            for below in ["", "/lib64", "/lib"].map(|rest| format!("{destination}{rest}")) {
+        for (destination, mount) in bound.filter(|(path, _)| !kernel(path)) {
+            // The machine's whole tree, for a program that enters it (`chroot /host nvidia-smi`).
+            let whole = matches!(clean(&mount.source).as_str(), "/" | "/run/nvidia/driver");
+            let inner = ["", "/lib64", "/lib"].into_iter().chain(DIRECTORIES.into_iter().filter(|_| whole));
+            for below in inner.map(|rest| format!("{}{rest}", destination.trim_end_matches('/'))) {
                 if directories.len() < MOST_DIRECTORIES && !directories.contains(&below) {
                     directories.push(below);
                 }
@@ -270,6 +273,10 @@ mod tests {
         assert_eq!(world.find(&hidden), known(&[]));
         let anywhere = with_mount(plain(&[]), "/driver", "/opt/driver");
         assert_eq!(world.find(&anywhere), known(&["/driver/lib64/libcuda.so.1"]));
+        // the machine's own tree, which a program may enter
+        world.write("host/usr/lib/x86_64-linux-gnu/libcuda.so.1", "elf");
+        let whole = with_mount(plain(&[]), "/host", "/");
+        assert_eq!(world.find(&whole), known(&["/host/usr/lib/x86_64-linux-gnu/libcuda.so.1"]));
     }
 
     #[test]
