@@ -93,9 +93,9 @@ pub(crate) fn arguments_of_tool<'a>(facts: &Facts<'a>) -> Option<&'a [String]> {
 }
 
 const CAP_SYS_MODULE: u32 = 16;
-const CAP_SYS_ADMIN: u32 = 21;
+pub(crate) const CAP_SYS_ADMIN: u32 = 21;
 
-fn has_bounding(container: &Container, capability: u32) -> bool {
+pub(crate) fn has_bounding(container: &Container, capability: u32) -> bool {
     let sets = container.user.seen().and_then(|user| user.capabilities);
     sets.is_some_and(|CapabilitySets { bounding, .. }| bounding >> capability & 1 == 1)
 }
@@ -162,8 +162,15 @@ pub(crate) fn display_by_legacy(facts: &Facts<'_>) -> Result<bool, Unknown> {
     }
     match arguments_of_tool(facts) {
         Some(arguments) => Ok(arguments.iter().any(|arg| arg == "--display")),
-        None => Ok(capabilities(facts)?.names("display")),
+        None => Ok(capabilities(facts)?.names("display") && is_supported(facts, "display")),
     }
+}
+
+/// The toolkit's configuration lets the hook bring this part of the driver.
+fn is_supported(facts: &Facts<'_>, word: &str) -> bool {
+    let config = facts.host.toolkit.config.seen().and_then(Option::as_ref);
+    let supported = config.and_then(|c| c.supported_capabilities.as_deref());
+    supported.is_none_or(|list| list.split(',').any(|w| w.trim() == word || w.trim() == "all"))
 }
 
 /// Whether graphics or a display is asked for in so many words, in whatever way the GPU is given.
@@ -292,6 +299,12 @@ mod tests {
         world.unset("NVIDIA_DRIVER_CAPABILITIES");
         assert_eq!(of(&world), Compute::Wanted);
         assert_eq!(display_by_legacy(&world.facts()), Ok(true));
+        let config = crate::model::host::ToolkitConfig {
+            supported_capabilities: Some("compute,utility,video".into()),
+            ..Default::default()
+        };
+        world.host.toolkit.config = Observed::Known(Some(config));
+        assert_eq!(display_by_legacy(&world.facts()), Ok(false));
     }
 
     #[test]
