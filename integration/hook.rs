@@ -1,6 +1,7 @@
 //! The built hook, state on stdin, against laid-out hosts.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,17 @@ fn the_exit_code_is_the_family_of_the_first_error() {
         std::fs::remove_file(bundle.rootfs().join("dev").join(node)).expect("a node");
     }
     check_refusal(&scene.judge(&bundle), 12, "uvm-module-not-loaded");
+
+    // `ctr --gpus`: NVIDIA's hook comes after ours, and refuses in a mode that leaves its work to CDI.
+    let mode = "cd etc; mkdir nvidia-container-runtime; cd nvidia-container-runtime
+        printf '[nvidia-container-runtime]\nmode = \"cdi\"\n' >config.toml";
+    let scene = Scene::on(&SimHost::spoilt(mode));
+    let mut bundle = ask(&scene);
+    bundle.hook("createRuntime", &programs::hook(), &["--stage", "createRuntime"]);
+    bundle.hook("createRuntime", Path::new("/usr/bin/nvidia-container-runtime-hook"), &["prestart"]);
+    bundle.write();
+    let ended = scene.hook().args(["--stage", "createRuntime"]).stdin(bundle.state(1)).end();
+    check_refusal(&ended, 13, "toolkit-mode-conflict");
 
     let scene = Scene::on(&good());
     let mut bundle = cdi(&scene);

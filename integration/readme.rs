@@ -19,7 +19,7 @@
 //! * What cannot be run here (docker, a cluster, installing) stands in a block of another kind, such as ```` ```sh ````.
 //!
 //! Containers: `good` has two GPUs by CDI, `no-gpus` asks for one and was given none, `plain` neither wants nor has
-//! one, `stale-uvm` has a node with an old number.
+//! one, `stale-uvm` has a node with an old number. `machine` is a machine with two GPUs, laid out.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -94,6 +94,7 @@ fn lay(place: &Path) {
     let mut stale = Bundle::cdi(&place.join("stale-uvm"), 2);
     stale.renumber_uvm(507);
     stale.write();
+    SimHost::default().lay(&place.join("machine"));
 }
 
 /// `…` stands for anything.

@@ -69,7 +69,8 @@ lay_driver() {
     echo "$module 1000000 0 - Live 0x0000000000000000 (O)" >>proc/modules
   done
   if has nvidia; then
-    mkdir -p proc/driver/nvidia/gpus
+    mkdir -p proc/driver/nvidia/gpus proc/driver/nvidia/capabilities/mig
+    printf 'DeviceFileMinor: 1\nDeviceFileMode: 256\nDeviceFileModify: 1\n' >proc/driver/nvidia/capabilities/mig/config
     printf 'NVRM version: NVIDIA UNIX %s Kernel Module  %s  Tue Apr  8 12:41:17 UTC 2025\nGCC version:  gcc version 12.2.0\n' \
       "$ARCH" "$DRIVER" >proc/driver/nvidia/version
     printf 'DeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\nModifyDeviceFiles: 1\n' >proc/driver/nvidia/params

@@ -77,7 +77,7 @@ pub struct Common {
     /// Also what could not be judged, and where facts came from.
     #[arg(long, short, global = true, env = "GPU_PREFLIGHT_VERBOSE", value_parser = clap::builder::FalseyValueParser::new())]
     pub verbose: bool,
-    /// When to use colour; NO_COLOR is honoured.
+    /// When to use colour; `NO_COLOR` is honoured.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", env = "GPU_PREFLIGHT_COLOR")]
     pub color: Color,
 }

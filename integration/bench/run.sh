@@ -58,7 +58,7 @@ for node in "${nodes[@]}"; do
   rules+=", {\"allow\": true, \"type\": \"c\", \"major\": $major, \"minor\": $minor, \"access\": \"rw\"}"
 done
 mounts=''
-for name in libcuda.so.550.163.01 libcuda.so.1; do
+for name in libcuda.so.550.163.01 libcuda.so.1 libnvidia-ml.so.550.163.01 libnvidia-ml.so.1; do
   mounts+=", {\"destination\": \"/$libraries/$name\", \"source\": \"$work/libcuda.so.1\", \"options\": [\"ro\", \"nosuid\", \"nodev\", \"rbind\"]}"
 done
 spec '' '' '' '' >"$work/plain/config.json"

@@ -50,6 +50,7 @@ pub fn judge(facts: &Facts<'_>) -> Vec<Judged> {
 }
 
 /// Ends a check that has nothing to say here.
+#[expect(clippy::unnecessary_wraps, reason = "it stands where a judgement is returned")]
 pub(crate) fn not_applicable() -> Judgement {
     Ok(Outcome::NotApplicable)
 }

@@ -10,7 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
+use nix::fcntl::{FcntlArg, OFlag};
+use nix::libc::c_int;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus};
@@ -25,15 +26,38 @@ pub struct Answer {
     pub complete: bool,
 }
 
+/// A child at work.
+#[derive(Debug)]
+pub struct Child {
+    pid: Pid,
+    pipe: OwnedFd,
+    limit: usize,
+    fits: bool,
+}
+
 /// Runs `work` in a child and returns what it wrote into the file it was given, at most `limit` bytes.
+///
+/// # Errors
+/// As [`start`].
+pub fn run(deadline: Instant, limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Answer> {
+    Ok(start(limit, work)?.finish(deadline))
+}
+
+/// Starts `work` in a child, which may write at most `limit` bytes into the file it is given.
 ///
 /// The child has no standard descriptors, so it cannot hold an engine's pipes open; it is not dumpable
 /// and dies with its parent.
 ///
 /// # Errors
 /// No pipe or no process could be made.
-pub fn run(deadline: Instant, limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Answer> {
-    let (read, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
+pub fn start(limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Child> {
+    let (read, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+    // Where all of it fits into the pipe, the parent sleeps until the end: to be woken for every piece
+    // costs both sides more than the pieces.
+    let size = nix::fcntl::fcntl(&write, FcntlArg::F_SETPIPE_SZ(c_int::try_from(limit).unwrap_or(c_int::MAX)));
+    let fits = size.is_ok_and(|size| usize::try_from(size).is_ok_and(|size| size >= limit));
+    // The child may wait for room, the parent must not wait for words.
+    nix::fcntl::fcntl(&write, FcntlArg::F_SETFL(OFlag::empty()))?;
     let parent = nix::unistd::getpid();
     // SAFETY: the child calls `work`, which may allocate: glibc keeps its allocator usable in a forked
     // child even where other threads run, and whatever else might stay locked costs no more than the
@@ -58,22 +82,23 @@ pub fn run(deadline: Instant, limit: usize, work: impl FnOnce(&mut File)) -> io:
         }
         ForkResult::Parent { child } => {
             drop(write);
-            let (bytes, closed) = listen(&read, deadline, limit);
-            Ok(Answer { bytes, complete: end(child, closed) })
+            Ok(Child { pid: child, pipe: read, limit, fits })
         }
+    }
+}
+
+impl Child {
+    /// Waits until it has ended, or ends it at the deadline.
+    pub fn finish(self, deadline: Instant) -> Answer {
+        let (bytes, closed) = listen(&self.pipe, deadline, self.limit, self.fits);
+        Answer { bytes, complete: end(self.pid, closed) }
     }
 }
 
 /// No descriptors that belong to the engine, no core file, no life of its own.
 fn become_a_good_child(parent: Pid) {
-    if let Ok(null) = nix::fcntl::open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, nix::sys::stat::Mode::empty()) {
-        let _ = nix::unistd::dup2_stdin(&null);
-        let _ = nix::unistd::dup2_stdout(&null);
-        let _ = nix::unistd::dup2_stderr(&null);
-    } else {
-        for descriptor in 0..3 {
-            let _ = nix::unistd::close(descriptor);
-        }
+    for descriptor in 0..3 {
+        let _ = nix::unistd::close(descriptor);
     }
     let _ = nix::sys::prctl::set_dumpable(false);
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
@@ -84,26 +109,43 @@ fn become_a_good_child(parent: Pid) {
 }
 
 /// Everything until the end of the pipe, the deadline or the limit, and whether it was the end.
-fn listen(pipe: &OwnedFd, deadline: Instant, limit: usize) -> (Vec<u8>, bool) {
+fn listen(pipe: &OwnedFd, deadline: Instant, limit: usize, fits: bool) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
-    let mut chunk = [0_u8; 8192];
+    // The end is always told.
+    let events = if fits { PollFlags::empty() } else { PollFlags::POLLIN };
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || bytes.len() >= limit {
+        if !left.is_zero() {
+            // Rounded up, so that the last part of a millisecond is not spent spinning.
+            let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+            match nix::poll::poll(&mut [PollFd::new(pipe.as_fd(), events)], timeout) {
+                Ok(0) | Err(Errno::EINTR) => continue,
+                Ok(_) => {}
+                Err(_) => return (bytes, false),
+            }
+        }
+        if let Some(ended) = take(pipe, limit, &mut bytes) {
+            return (bytes, ended);
+        }
+        if left.is_zero() {
             return (bytes, false);
         }
-        // Rounded up, so that the last part of a millisecond is not spent spinning.
-        let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-        match nix::poll::poll(&mut [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)], timeout) {
-            Ok(0) | Err(Errno::EINTR) => continue,
-            Ok(_) => {}
-            Err(_) => return (bytes, false),
+    }
+}
+
+/// All that is in the pipe; whether that was the end of it, `None` if more may come.
+fn take(pipe: &OwnedFd, limit: usize, bytes: &mut Vec<u8>) -> Option<bool> {
+    let mut chunk = [0_u8; 8192];
+    loop {
+        if bytes.len() >= limit {
+            return Some(false);
         }
         match nix::unistd::read(pipe, &mut chunk) {
-            Ok(0) => return (bytes, true),
+            Ok(0) => return Some(true),
             Ok(n) => bytes.extend(chunk.iter().take(n.min(limit - bytes.len()))),
-            Err(Errno::EINTR | Errno::EAGAIN) => {}
-            Err(_) => return (bytes, false),
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => return None,
+            Err(_) => return Some(false),
         }
     }
 }
@@ -138,7 +180,7 @@ mod tests {
     #[test]
     fn what_a_child_writes_arrives_whole() {
         let answer = run(soon(5000), 1 << 20, |out| {
-            let _ = out.write_all(&[7; 100_000]);
+            let _ = out.write_all(&vec![7; 100_000]);
         })
         .unwrap();
         assert!(answer.complete);

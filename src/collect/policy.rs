@@ -1,5 +1,7 @@
 //! The administrator's configuration files, as text.
 
+use std::path::Path;
+
 use super::tree::Tree;
 use crate::model::host::NodeKind;
 
@@ -31,7 +33,7 @@ pub fn files(host: &Tree, user: u32) -> Vec<File> {
             let names = names
                 .iter()
                 .filter_map(|name| name.to_str())
-                .filter(|name| name.ends_with(".toml") && !name.starts_with('.'));
+                .filter(|name| !name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "toml"));
             found.extend(names.filter_map(|name| file(host, &format!("{DROP_IN_DIRECTORY}/{name}"), user)));
         }
         Ok(None) => {}

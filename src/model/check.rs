@@ -1,5 +1,7 @@
 //! What a check is: one literal and one pure function.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 
 use super::{Facts, Unknown};
@@ -207,7 +209,7 @@ impl Failure {
 
     /// An argument in our own words.
     #[must_use]
-    pub fn arg(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub fn arg(mut self, name: &'static str, value: impl Display) -> Self {
         self.args.push((name, Arg::Ours(value.to_string())));
         self
     }
@@ -221,7 +223,7 @@ impl Failure {
 
     /// A fact it rests on.
     #[must_use]
-    pub fn saw(mut self, fact: impl Into<String>, value: impl ToString, source: impl Into<String>) -> Self {
+    pub fn saw(mut self, fact: impl Into<String>, value: impl Display, source: impl Into<String>) -> Self {
         self.evidence.push(Evidence { fact: fact.into(), value: value.to_string(), source: source.into() });
         self
     }

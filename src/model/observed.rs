@@ -44,6 +44,9 @@ impl Unseen {
 /// The reason of a fact that was left out to save time, and is looked at as soon as a check names it.
 pub const LEFT_OUT: &str = "not looked at by the hook";
 
+/// The reason for a kernel's log that lies in no file: a machine with a journal alone.
+pub const NO_LOG_FILE: &str = "no log file of the kernel's is there";
+
 /// A fact, as far as it could be seen.
 ///
 /// Absence is knowledge: "no such module" is `Known(None)`. `Unknown` means that nobody could look,

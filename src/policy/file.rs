@@ -84,16 +84,16 @@ fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<
 impl Policy {
     /// Lays one more file over what is there: single values replace, lists and tables add.
     ///
-    /// A file that is not TOML, or has a value of the wrong kind, does not count at all. Keys that
-    /// nobody knows and names of checks that do not exist are said, and the rest of the file counts:
-    /// packages of different ages may share a configuration.
+    /// A file that is not TOML does not count at all. A setting of the wrong kind does not count, keys that
+    /// nobody knows and names of checks that do not exist are said, and the rest of the file counts: packages
+    /// of different ages may share a configuration, and a slip beside `mode = "warn"` must not enforce.
     pub fn lay_over(&mut self, name: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Trouble> {
         let trouble = |what: String, file_ignored| Trouble { file: name.to_owned(), what, file_ignored };
-        let file: File = match toml::from_str(text) {
-            Ok(file) => file,
+        let (file, odd) = match settings(text) {
+            Ok(read) => read,
             Err(error) => return vec![trouble(error.to_string().trim_end().to_owned(), true)],
         };
-        let mut troubles = Vec::new();
+        let mut troubles: Vec<Trouble> = odd.into_iter().map(|what| trouble(what, false)).collect();
         let unknown_keys = (file.rest.keys().cloned())
             .chain(file.exempt.rest.keys().map(|key| format!("exempt.{key}")))
             .chain(file.runtime.rest.keys().map(|key| format!("runtime.{key}")));
@@ -120,6 +120,25 @@ impl Policy {
         self.allow_override = file.allow_override.unwrap_or(self.allow_override);
         troubles
     }
+}
+
+/// The settings of a file, and what is wrong with those that do not count. An error: it is not TOML.
+fn settings(text: &str) -> Result<(File, Vec<String>), toml::de::Error> {
+    let whole = match toml::from_str(text) {
+        Ok(file) => return Ok((file, Vec::new())),
+        Err(error) => error,
+    };
+    let table: toml::Table = toml::from_str(text)?;
+    let mut odd = Vec::new();
+    let mut kept = toml::Table::new();
+    for (key, value) in table {
+        let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
+        match alone.try_into::<File>() {
+            Ok(_) => drop(kept.insert(key, value)),
+            Err(error) => odd.push(format!("{key}: {}", error.message())),
+        }
+    }
+    kept.try_into().map(|file| (file, odd)).map_err(|_| whole)
 }
 
 impl From<Level> for Severity {
@@ -185,10 +204,23 @@ mod tests {
 
     #[test]
     fn a_broken_file_changes_nothing_and_is_said() {
-        for broken in ["mode = ", "mode = \"enfroce\"", "ignore = \"x\"", "wait_for_driver = 5", "on_unknown = true"] {
+        let settings = ["mode = \"enfroce\"", "ignore = \"x\"", "wait_for_driver = 5", "on_unknown = true"];
+        for broken in ["mode = "].into_iter().chain(settings) {
             let (policy, troubles) = laid(&[broken]);
             assert_eq!(policy, Policy::default(), "{broken}");
-            assert!(troubles.len() == 1 && troubles[0].file_ignored, "{broken}: {troubles:?}");
+            assert!(troubles.len() == 1, "{broken}: {troubles:?}");
+            assert_eq!(troubles[0].file_ignored, broken == "mode = ", "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_slip_in_one_setting_does_not_enforce() {
+        for slip in ["[severity]\nshm-too-small = \"fatal\"", "wait_for_driver = \"soon\"", "[runtime]\npath = 1"] {
+            let (policy, troubles) = laid(&[&format!("mode = \"warn\"\n{slip}")]);
+            assert_eq!(policy, Policy { mode: Mode::Warn, ..Policy::default() }, "{slip}");
+            let key = slip.trim_start_matches('[').split([' ', ']']).next().unwrap();
+            assert!(troubles.len() == 1 && troubles[0].what.starts_with(key), "{troubles:?}");
+            assert!(!troubles[0].file_ignored && !troubles[0].what.contains('\n'), "{troubles:?}");
         }
     }
 

@@ -38,7 +38,7 @@ struct Document<'a> {
 /// None that is known: all of it can be written as JSON.
 pub fn report(command: &str, target: &str, report: &Report, subjects: Subjects<'_>) -> serde_json::Result<String> {
     let facts = json!({
-        "host": subjects.host.map_or(Ok(json!({})), serde_json::to_value)?,
+        "host": subjects.host.map_or(Ok(json!({})), host)?,
         "image": subjects.image.map_or(Ok(json!({})), serde_json::to_value)?,
         "container": subjects.container.map_or(Ok(json!({})), serde_json::to_value)?,
     });
@@ -52,6 +52,16 @@ pub fn report(command: &str, target: &str, report: &Report, subjects: Subjects<'
         unknown: &report.unknown,
         facts,
     })
+}
+
+/// The machine's facts, its modules beside the driver: a machine without the driver has some, too.
+fn host(host: &Host) -> serde_json::Result<Value> {
+    let mut facts = serde_json::to_value(host)?;
+    let modules = facts.get_mut("driver").and_then(Value::as_object_mut).and_then(|driver| driver.remove("modules"));
+    if let (Some(facts), Some(modules)) = (facts.as_object_mut(), modules) {
+        facts.insert("modules".to_owned(), modules);
+    }
+    Ok(facts)
 }
 
 /// The document of a command that could not judge at all.

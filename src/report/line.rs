@@ -5,8 +5,9 @@
 
 use std::fmt::Write as _;
 
+use crate::model::report::Remedy;
 use crate::model::wording::{cut, quote, without_forbidden_phrases};
-use crate::model::{Finding, Report, Severity};
+use crate::model::{Action, Finding, Report, Severity};
 
 /// The first line has at most this many bytes.
 pub const FIRST_LINE: usize = 400;
@@ -40,12 +41,24 @@ fn first_line(error: &Finding, allow_override: bool, refused: bool) -> String {
     let head = head(error.id, refused);
     let tail = tail(error.id, allow_override);
     let room = FIRST_LINE.saturating_sub(head.len() + tail.len() + 3);
-    let remedy = error.remedy.first().map_or("", |r| r.text.as_str());
+    let remedy = steps(&error.remedy, room.saturating_sub(error.message.len()));
+    let remedy = remedy.as_str();
     // What is wrong comes first, but the way out must be there too, so neither may push the other out.
     let remedy = cut(remedy, (room / 2).max(room.saturating_sub(error.message.len())));
     let message = cut(&error.message, room - remedy.len());
     let gap = if remedy.is_empty() { "" } else { " " };
     format!("{head}{message}.{gap}{remedy} {tail}")
+}
+
+/// The one next step, and behind it, if it fits, what the caller may set instead: who forgot nothing, and
+/// works on the CPU, has nothing to repair.
+fn steps(remedy: &[Remedy], room: usize) -> String {
+    let text = |remedy: &Remedy| remedy.text.clone();
+    let first = remedy.first().map_or_else(String::new, text);
+    match remedy.get(1).filter(|second| second.action == Action::ChangeEnvironment) {
+        Some(second) if first.len() + second.text.len() < room => format!("{first} {}", second.text),
+        _ => first,
+    }
 }
 
 fn unknown_line(report: &Report, allow_override: bool, refused: bool) -> String {
@@ -78,9 +91,9 @@ fn tail(id: &str, allow_override: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::report::{Remedy, Unjudged};
+    use crate::model::report::Unjudged;
     use crate::model::wording::FORBIDDEN;
-    use crate::model::{Action, Family, Verdict};
+    use crate::model::{Family, Verdict};
 
     fn error(id: &'static str, message: &str, remedy: &str) -> Finding {
         Finding {
@@ -97,6 +110,20 @@ mod tests {
 
     fn report(findings: Vec<Finding>) -> Report {
         Report { verdict: Verdict::Fail, findings, unknown: Vec::new() }
+    }
+
+    #[test]
+    fn a_second_step_is_named_if_the_caller_may_take_it_and_it_fits() {
+        let mut error = error("gpu-not-requested", "it has no GPU", "Give it one.");
+        let set = |action| Remedy { action, text: "For work on the CPU set V=void.".to_owned(), command: None };
+        error.remedy.push(set(Action::ChangeEnvironment));
+        let line = |error: &Finding| hook(&report(vec![error.clone()]), true, true);
+        assert!(line(&error).contains("Give it one. For work on the CPU set V=void. To start"), "{}", line(&error));
+        error.message = "m".repeat(FIRST_LINE);
+        assert!(!line(&error).contains("CPU"));
+        error.message.truncate(10);
+        error.remedy[1] = set(Action::Reboot);
+        assert!(!line(&error).contains("CPU"));
     }
 
     #[test]

@@ -56,10 +56,13 @@ fn refused(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let Some(devices) = asked(facts)? else { return not_applicable() };
     let broken: Vec<&ContainerNode> = devices.iter().filter(|node| matches!(node.access, Access::Refused(_))).collect();
-    let Some((first, refusal)) = broken.iter().find_map(|node| match node.access {
-        Access::Refused(refusal) => Some((*node, refusal)),
+    let refusal = |node: &ContainerNode| match node.access {
+        Access::Refused(refusal) => Some(refusal),
         _ => None,
-    }) else {
+    };
+    // The node that every work needs is named before one that few do.
+    let needed = broken.iter().filter(|node| matches!(role(&node.path), Role::Control | Role::Gpu));
+    let Some((first, refusal)) = needed.chain(&broken).find_map(|node| Some((*node, refusal(node)?))) else {
         return unanswered(facts, devices);
     };
     let (reason, only): (String, &'static [Action]) = match refusal {
@@ -224,6 +227,22 @@ mod tests {
             node.access = Access::default();
         }
         world
+    }
+
+    #[test]
+    fn a_node_that_is_needed_is_named_first() {
+        let mut world = World::cdi(1);
+        let Observed::Known(devices) = &mut world.container.devices else { panic!() };
+        devices.sort_by_key(|node| node.path.clone());
+        for node in devices.iter_mut() {
+            node.access = Access::Refused(Refusal::Mode);
+        }
+        let failure = world.failure(ACCESS);
+        let node = failure.args.iter().find(|(name, _)| *name == "node");
+        assert!(
+            matches!(node, Some((_, Arg::Ours(path))) if path.starts_with("/dev/nvidia0") || path == "/dev/nvidiactl"),
+            "{node:?}"
+        );
     }
 
     #[test]

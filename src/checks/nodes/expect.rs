@@ -40,7 +40,7 @@ fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
     let given = match container.gpu_given.known()? {
         Given::None | Given::Wsl | Given::Tegra | Given::Vm => false,
         Given::Cdi | Given::RawDevices => true,
-        Given::Privileged => container.wants_gpu.is_asked(),
+        Given::Privileged => container.asks_for_gpu(),
         Given::LegacyHook => legacy_injects(facts)?,
     };
     if given {

@@ -5,7 +5,7 @@ use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{Given, Strength};
 use crate::model::host::Platform;
-use crate::model::{Facts, Unknown};
+use crate::model::{Container, Facts, Unknown};
 
 const WANTED: &str =
     "the container asks for a GPU ({why}), and its start gives it none: no device, no NVIDIA hook, no CDI device";
@@ -59,7 +59,11 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
     }
     let (severity, message) = match wants.strength {
         Strength::None | Strength::Files => (Severity::Note, BY_FILES),
-        Strength::Environment if container.scheduler.is_some() || !facts.host.has_gpu()? => (Severity::Warning, WANTED),
+        Strength::Environment
+            if container.scheduler.is_some() || given_another_gpu(container) || !facts.host.has_gpu()? =>
+        {
+            (Severity::Warning, WANTED)
+        }
         Strength::Environment | Strength::Demand => (Severity::Error, WANTED),
     };
     let failure = Failure::new(severity, message)
@@ -71,12 +75,23 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
     if wants.strength == Strength::Demand { failure.only(&[Action::PassGpu]).found() } else { failure.found() }
 }
 
+/// Nodes of the kernel's graphics or of AMD's compute were passed: images that transcode or infer on any
+/// vendor's GPU bring NVIDIA's variable along (Jellyfin does), and whoever passes these chose another.
+fn given_another_gpu(container: &Container) -> bool {
+    let is_other = |path: &str| path == "/dev/kfd" || path == "/dev/dri" || path.starts_with("/dev/dri/");
+    let devices = container.spec_devices.seen().map(|devices| devices.items.as_slice()).unwrap_or_default();
+    let mounts = container.mounts.seen().map(|mounts| mounts.items.as_slice()).unwrap_or_default();
+    devices.iter().any(|device| is_other(&device.path)) || mounts.iter().any(|mount| is_other(&mount.destination))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::{Builder, EngineName, Given, LegacyState, Sandbox, Scheduler, Strength, Wants};
+    use crate::model::container::{
+        Builder, EngineName, Given, LegacyState, Mount, Sandbox, Scheduler, SpecDevice, Strength, Wants,
+    };
     use crate::model::host::Platform;
-    use crate::model::{Observed, Place, Severity};
+    use crate::model::{Observed, Parts, Place, Severity};
 
     const ID: &str = "gpu-not-requested";
 
@@ -103,6 +118,22 @@ mod tests {
         assert_eq!(severity(&world), Severity::Error);
         world.host = World::bare_host();
         assert_eq!(severity(&world), Severity::Error);
+    }
+
+    #[test]
+    fn who_was_given_another_gpu_is_warned() {
+        let mut world = World::asking("all");
+        let path = "/dev/dri/renderD128".to_owned();
+        world.container.spec_devices =
+            Observed::Known(Parts::whole(vec![SpecDevice { path: path.clone(), ..SpecDevice::default() }]));
+        assert_eq!(severity(&world), Severity::Warning);
+        world.container.wants_gpu.strength = Strength::Demand;
+        assert_eq!(severity(&world), Severity::Error);
+        // without root a node is a mount
+        let mut world = World::asking("all");
+        let mount = Mount { destination: path.clone(), source: path, ..Mount::default() };
+        world.container.mounts = Observed::Known(Parts::whole(vec![mount]));
+        assert_eq!(severity(&world), Severity::Warning);
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     // nodes that came with --privileged and that nobody asked for are no offer of a GPU
-    let wanted = container.wants_gpu.is_asked();
+    let wanted = if given == Given::Privileged { container.asks_for_gpu() } else { container.wants_gpu.is_asked() };
     if !wanted && given == Given::Privileged {
         return not_applicable();
     }
@@ -109,7 +109,7 @@ fn chose_no_gpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::{Given, LegacyState, Moment, Mount, Sandbox, Wants};
+    use crate::model::container::{Given, LegacyState, Moment, Mount, Sandbox, Scheduler, Strength, Wants};
     use crate::model::{Observed, Parts, Place, Severity};
 
     const ID: &str = "passthrough-incomplete";
@@ -138,6 +138,12 @@ mod tests {
         world.silent(ID);
         world.container.gpu_given = Observed::Known(Given::RawDevices);
         assert_eq!(world.failure(ID).severity, Severity::Warning);
+        // a privileged pod of a CUDA image is given no GPU by its resources, like any other
+        let mut pod = by_hand(Given::Privileged);
+        pod.container.scheduler = Some(Scheduler::Kubernetes);
+        pod.silent(ID);
+        pod.container.wants_gpu.strength = Strength::Demand;
+        assert_eq!(pod.failure(ID).severity, Severity::Error);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::paths::{below, clean};
 use super::request::Request;
 use super::signs::Signs;
 use super::{Spec, entrypoint, names};
-use crate::collect::tree::Tree;
+use crate::collect::tree::{Stat, Tree};
 use crate::model::container::{Container, ContainerNode, Given, LegacyState, Moment, Mount, Stage, Strength};
 use crate::model::{Host, Observed, Unknown};
 
@@ -44,6 +44,8 @@ pub(super) struct Draft<'a> {
     signs: Signs<'a>,
     /// Whether the legacy hook has run does not follow from the lists of hooks.
     order_is_open: bool,
+    /// What the kernel told of the container's nodes.
+    pub(super) found: Vec<(String, Stat)>,
 }
 
 impl<'a> Draft<'a> {
@@ -107,7 +109,7 @@ impl<'a> Draft<'a> {
             privileged_entrypoint: None,
         };
         let order_is_open = legacy.is_some_and(|hook| given::order_is_open(hook, hooks, call.moment, call.own_program));
-        Self { container, spec, environment, signs, order_is_open }
+        Self { container, spec, environment, signs, order_is_open, found: Vec::new() }
     }
 
     /// Nobody asks for a GPU and none is given: there is nothing to look for.
@@ -127,7 +129,9 @@ impl<'a> Draft<'a> {
     /// The nodes as they are, and as a legacy hook that is still to run will leave them. Where the lists
     /// do not say which of us comes first, nodes that the spec does not give say that it has run.
     pub(super) fn look_at_nodes(&mut self, host: &Host, rootfs: &Tree) {
-        let mut seen = nodes::look(rootfs);
+        let found = nodes::found(rootfs);
+        let mut seen = found.as_ref().map(|found| nodes::as_nodes(found));
+        self.found = found.seen().cloned().unwrap_or_default();
         // from outside a user namespace owners show as they are there
         if let (Observed::Known(nodes), false) =
             (&mut seen, self.container.moment == Moment::Hook(Stage::CreateContainer))
@@ -158,7 +162,9 @@ impl<'a> Draft<'a> {
     /// libcuda; `mounted`: the spec's mounts are done in `rootfs`.
     pub(super) fn look_for_libcuda(&mut self, host: &Host, files: &Tree, rootfs: Option<&Tree>, mounted: bool) {
         let environment = self.environment.as_ref().map(|e| &e.variables).map_err(Clone::clone);
-        let place = libcuda::Where { spec: self.spec, environment, rootfs, mounted, host: files };
+        // The hook's time is the container's.
+        let brief = mounted && matches!(self.container.moment, Moment::Hook(_));
+        let place = libcuda::Where { spec: self.spec, environment, rootfs, mounted, brief, host: files };
         let found = libcuda::find(&place);
         self.container.libcuda = if self.container.legacy_still_to_run() { injected(found, host) } else { found };
     }

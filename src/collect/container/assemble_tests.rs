@@ -94,7 +94,8 @@ struct Seen {
 
 fn read_hook(state: &State, at: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
     let called = Called::read(state.clone(), at, files);
-    let mut inside = called.inside(own_program, host, files);
+    let read_host = || host.clone();
+    let mut inside = called.inside(own_program, &read_host, files);
     inside.devices();
     inside.privileged_entrypoint();
     inside.libcuda();
@@ -265,9 +266,9 @@ fn a_container_that_nobody_asks_anything_of_is_not_searched() {
 #[test]
 fn a_process_tells_by_itself_how_it_was_given_a_gpu() {
     let world = World::new();
-    let process = |mountinfo: &str| {
+    let process = |devices: &str, mountinfo: &str| {
         world.write("host/proc/9/status", "Uid:\t0\t1000\t0\t0\nGid:\t0\t44\t0\t0\nGroups:\t\nCapInh:\t0\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\ta80425fb\nCapAmb:\t0\n");
-        world.write("host/proc/9/environ", "PATH=/bin\0NVIDIA_VISIBLE_DEVICES=0\0");
+        world.write("host/proc/9/environ", format!("PATH=/bin\0NVIDIA_VISIBLE_DEVICES={devices}\0"));
         for map in ["uid_map", "gid_map"] {
             world.write(&format!("host/proc/9/{map}"), "         0          0 4294967295\n");
         }
@@ -278,7 +279,7 @@ fn a_process_tells_by_itself_how_it_was_given_a_gpu() {
         read_pid(9, None, &world.host, &world.files()).unwrap()
     };
     let lib = "30 29 8:1 /l /usr/lib64/libcuda.so.550.1 ro - ext4 /dev/sda1 rw\n";
-    let by_cdi = process(lib);
+    let by_cdi = process("void", lib);
     let container = &by_cdi.container;
     assert_eq!((container.gpu_given.seen(), container.moment), (Some(&Given::Cdi), Moment::Running));
     assert_eq!((container.id.as_str(), container.wants_gpu.strength), (ID, Strength::Environment));
@@ -291,18 +292,20 @@ fn a_process_tells_by_itself_how_it_was_given_a_gpu() {
     );
     assert!(container.spec_devices.known().is_err() && container.rules.known().is_err());
     assert_eq!(container.shm_size, Observed::Known(None));
-    let legacy = process(&format!(
+    let legacy = format!(
         "{lib}31 29 0:9 / /proc/driver/nvidia ro - tmpfs tmpfs rw\n32 29 0:8 / /dev/shm rw - tmpfs shm rw,size=65536k\n"
-    ));
+    );
+    let legacy = process("0", &legacy);
     assert_eq!(legacy.container.gpu_given.seen(), Some(&Given::LegacyHook));
     assert_eq!(legacy.container.legacy_hook.unwrap().state, LegacyState::HasRun);
     assert_eq!(legacy.container.shm_size, Observed::Known(Some(64 << 20)));
-    let raw = process("");
-    assert_eq!(raw.container.gpu_given.seen(), Some(&Given::RawDevices));
+    for mounts in ["", lib] {
+        assert_eq!(process("0", mounts).container.gpu_given.seen(), Some(&Given::RawDevices), "{mounts}");
+    }
     // an engine's bundle tells more
     let bundle = format!("host/run/containerd/io.containerd.runtime.v2.task/moby/{ID}/config.json");
     world.write(&bundle, with_hook(plain(ALL), "prestart", HOOK, &[]).to_string());
-    let by_spec = process("");
+    let by_spec = process("0", "");
     assert_eq!(by_spec.container.gpu_given.seen(), Some(&Given::LegacyHook));
     assert!(by_spec.container.rules.known().is_ok());
     assert!(read_pid(10, None, &world.host, &world.files()).is_err());

@@ -14,9 +14,13 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 const MOST_DIRECTORIES: usize = 32;
 /// Set-user-id and set-group-id.
 const SET_ID: u32 = 0o6000;
+/// Programs by which a start script without root's rights gets them and needs no password: development
+/// images run as a user and let it `sudo`, fixuid gives the user other ids. `su` asks for a password.
+const RAISERS: [&str; 4] = ["/usr/bin/sudo", "/usr/bin/doas", "/usr/local/bin/fixuid", "/usr/local/bin/sudo"];
 
-/// The program is setuid or setgid, or has file capabilities; `None`: it was not found, or not readable.
-/// What a user may not open by itself, such a program may.
+/// The program is setuid or setgid, or has file capabilities, or the image has a program for it to become
+/// root with; `None`: it was not found, or not readable. What a user may not open by itself, such a program
+/// may.
 pub(super) fn may_raise_privileges(
     program: &str,
     variables: &BTreeMap<String, String>,
@@ -27,10 +31,14 @@ pub(super) fn may_raise_privileges(
         let found = rootfs.stat(&path).ok()??;
         (found.kind == NodeKind::File && found.mode & 0o111 != 0).then_some((path, found.mode))
     })?;
-    if mode & SET_ID != 0 {
+    if mode & SET_ID != 0 || RAISERS.iter().any(|path| is_set_id(path, rootfs)) {
         return Some(true);
     }
     has_file_capabilities(&rootfs.file(&path).ok()??)
+}
+
+fn is_set_id(path: &str, rootfs: &Tree) -> bool {
+    rootfs.stat(path).ok().flatten().is_some_and(|found| found.kind == NodeKind::File && found.mode & SET_ID != 0)
 }
 
 fn candidates(program: &str, variables: &BTreeMap<String, String>, cwd: &str) -> Vec<String> {
@@ -83,6 +91,20 @@ mod tests {
         assert_eq!((ask("no-program"), ask("absent"), ask("")), (None, None, None));
         let elsewhere = [("PATH".to_owned(), "/nowhere".to_owned())].into();
         assert_eq!(may_raise_privileges("plain", &elsewhere, "/", &rootfs), None);
+    }
+
+    #[test]
+    fn a_script_may_call_sudo() {
+        let dir = tempfile::tempdir().unwrap();
+        let bin = dir.path().join("usr/bin");
+        fs::create_dir_all(&bin).unwrap();
+        let rootfs = Tree::open(dir.path(), Kind::Image).unwrap();
+        for (name, mode, raises) in [("start.sh", 0o755, false), ("sudo", 0o755, false), ("sudo", 0o4755, true)] {
+            fs::write(bin.join(name), "#!").unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(mode)).unwrap();
+            let raised = may_raise_privileges("/usr/bin/start.sh", &BTreeMap::new(), "/", &rootfs);
+            assert_eq!(raised, Some(raises), "{name} {mode:o}");
+        }
     }
 
     #[test]

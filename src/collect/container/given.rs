@@ -31,9 +31,10 @@ fn judge(signs: &Signs<'_>, acts: &Result<bool, Unknown>, environment: Option<&E
     let marked = environment.is_some_and(|e| e.cdi_marked || e.variables.contains_key(CDI_VARIABLE));
     if signs.gpu_nodes() {
         return match &signs.hooks_unread {
-            _ if signs.driver_files() || (marked && !bare) => Ok(Given::Cdi),
+            // Libraries that a user mounts beside the nodes are no CDI: nobody promised all of its parts.
+            _ if signs.cdi_hooks || (marked && !bare) => Ok(Given::Cdi),
             Some(unknown) => Err(unknown.clone()),
-            None if bare => Ok(Given::Privileged),
+            None if signs.privileged() => Ok(Given::Privileged),
             None => Ok(Given::RawDevices),
         };
     }
@@ -148,6 +149,12 @@ mod tests {
         with_hook(spec, "prestart", HOOK, &["nvidia-container-runtime-hook", "prestart"])
     }
 
+    /// The driver's library mounted by the user.
+    fn by_hand(spec: Value) -> Value {
+        let library = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1";
+        with_mount(spec, library, library)
+    }
+
     #[test]
     fn every_way_of_giving() {
         let rows = [
@@ -162,6 +169,9 @@ mod tests {
             (with_privileges(plain(ALL), false), Given::None),
             (with_nodes(plain(ALL), TWO), Given::RawDevices),
             (with_mount(plain(ALL), "/dev/nvidia0", "/dev/nvidia0"), Given::RawDevices),
+            (by_hand(with_nodes(plain(&[]), TWO)), Given::RawDevices),
+            (by_hand(with_privileges(plain(&[]), true)), Given::Privileged),
+            (by_hand(with_nodes(plain(&["NVIDIA_VISIBLE_DEVICES=void"]), TWO)), Given::Cdi),
             (with_nodes(plain(ALL), &[("/dev/dxg", 10, 60)]), Given::Wsl),
             (with_nodes(legacy(plain(ALL)), &[("/dev/dxg", 10, 60)]), Given::Wsl),
             (with_nodes(plain(ALL), &[("/dev/nvmap", 10, 1), ("/dev/nvhost-gpu", 505, 0)]), Given::Tegra),

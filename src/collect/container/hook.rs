@@ -1,12 +1,14 @@
 //! A container whose runtime has called us as a hook.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use super::assemble::{Call, Draft};
+use super::classic_build;
 use super::spec::{MOST_BYTES, Spec};
 use super::state::State;
-use crate::collect::tree::{Kind, Tree};
-use crate::model::container::{Container, ContainerNode, LegacyState, Moment, Stage};
+use crate::collect::tree::{Kind, Stat, Tree};
+use crate::model::container::{Builder, Container, ContainerNode, EngineName, LegacyState, Moment, Stage};
 use crate::model::host::NodeKind;
 use crate::model::{Host, Observed};
 
@@ -23,6 +25,8 @@ pub struct Called {
     spec: Spec,
     bundle: Option<PathBuf>,
     root_path: Option<PathBuf>,
+    /// A step of docker's classic builder, which the spec does not show.
+    is_classic_build: bool,
 }
 
 impl Called {
@@ -36,7 +40,12 @@ impl Called {
             Some(bundle) => Some(bundle.join(root)),
             None => root.is_absolute().then(|| root.to_owned()),
         });
-        Self { state, stage: at, spec, bundle, root_path }
+        let called = Self { state, stage: at, spec, bundle, root_path, is_classic_build: false };
+        let draft = Draft::new(&called.spec, called.call(None), None);
+        let unsaid = draft.container.engine == EngineName::Docker && draft.container.builder.is_none();
+        let open = unsaid && !draft.is_idle();
+        let is_classic_build = open && classic_build::is_step(&called.spec, &called.state.id, files);
+        Self { is_classic_build, ..called }
     }
 
     /// By its spec it neither wants a GPU nor was given one.
@@ -46,19 +55,29 @@ impl Called {
 
     /// What the spec says; nodes and libcuda are unknown here.
     pub fn container(&self, own_program: Option<&str>, host: Option<&Host>) -> Container {
-        Draft::new(&self.spec, self.call(own_program), host).container
+        let mut container = Draft::new(&self.spec, self.call(own_program), host).container;
+        if self.is_classic_build {
+            container.builder = Some(Builder::DockerClassic);
+        }
+        container
     }
 
-    /// Enters the container to look around in it.
-    pub fn inside<'a>(&'a self, own_program: Option<&'a str>, host: &'a Host, files: &'a Tree) -> Inside<'a> {
+    /// Enters the container to look around in it. `read_host` is called where its nodes depend on the
+    /// machine's.
+    pub fn inside<'a>(
+        &'a self,
+        own_program: Option<&'a str>,
+        read_host: &'a dyn Fn() -> Host,
+        files: &'a Tree,
+    ) -> Inside<'a> {
         let (rootfs, is_working_directory) = self.rootfs(files);
-        Inside {
-            draft: Draft::new(&self.spec, self.call(own_program), Some(host)),
-            host,
-            files,
-            rootfs,
-            is_working_directory,
+        let by_spec = self.container(own_program, None);
+        let host = OnceCell::new();
+        if by_spec.legacy_hook.is_some() || by_spec.gpu_given.seen().is_none() || rootfs.is_none() {
+            host.get_or_init(read_host);
         }
+        let draft = Draft::new(&self.spec, self.call(own_program), host.get());
+        Inside { draft, host, files, rootfs, is_working_directory }
     }
 
     /// The stage of the call.
@@ -116,7 +135,8 @@ impl Called {
 /// The inside of a container whose runtime has called us.
 pub struct Inside<'a> {
     draft: Draft<'a>,
-    host: &'a Host,
+    /// Unset where nothing depends on it.
+    host: OnceCell<Host>,
     files: &'a Tree,
     rootfs: Option<Tree>,
     is_working_directory: bool,
@@ -128,17 +148,23 @@ impl Inside<'_> {
     pub fn devices(&mut self) -> (Observed<Vec<ContainerNode>>, bool) {
         let state = |draft: &Draft<'_>| draft.container.legacy_hook.as_ref().map(|hook| hook.state);
         let before = state(&self.draft);
+        let host = self.host.get_or_init(Host::default);
         match &self.rootfs {
-            Some(rootfs) => self.draft.look_at_nodes(self.host, rootfs),
+            Some(rootfs) => self.draft.look_at_nodes(host, rootfs),
             // What a hook has made is not in the spec.
             None if before == Some(LegacyState::HasRun) => {
                 let reason = "the container's root file system could not be entered";
                 self.draft.container.devices = Observed::unknown("container.devices", "/proc", reason);
             }
-            None => self.draft.foretell_nodes(self.host, None),
+            None => self.draft.foretell_nodes(host, None),
         }
         let has_run = before == Some(LegacyState::StillToRun) && state(&self.draft) == Some(LegacyState::HasRun);
         (self.draft.container.devices.clone(), has_run)
+    }
+
+    /// What the kernel told of one of its nodes, after a look at them.
+    pub fn stat(&self, path: &str) -> Option<&Stat> {
+        self.draft.found.iter().find_map(|(found, stat)| (found == path).then_some(stat))
     }
 
     /// Whether its program may raise its privileges; `None`: nobody can tell, or it is root's anyway.
@@ -151,7 +177,8 @@ impl Inside<'_> {
 
     /// Where the loader would find libcuda.
     pub fn libcuda(&mut self) -> Observed<Vec<String>> {
-        self.draft.look_for_libcuda(self.host, self.files, self.rootfs.as_ref(), self.rootfs.is_some());
+        let host = self.host.get_or_init(Host::default);
+        self.draft.look_for_libcuda(host, self.files, self.rootfs.as_ref(), self.rootfs.is_some());
         self.draft.container.libcuda.clone()
     }
 

@@ -60,6 +60,8 @@ pub(super) struct Where<'a> {
     pub(super) rootfs: Option<&'a Tree>,
     /// The spec's mounts are done in it; else what they will bring is looked for on the host.
     pub(super) mounted: bool,
+    /// Where the spec mounts one, others are looked for only where they would come before it.
+    pub(super) brief: bool,
     /// The machine's files.
     pub(super) host: &'a Tree,
 }
@@ -71,7 +73,9 @@ pub(super) fn find(place: &Where<'_>) -> Observed<Vec<String>> {
     let mounts: Vec<(String, &Mount)> = mounts.iter().map(|mount| (clean(&mount.destination), mount)).collect();
     let mut found: Vec<String> = mounts.iter().map(|(path, _)| path).filter(|path| is_libcuda(path)).cloned().collect();
     let mut look = Look { place, mounts, host: place.host.below("/", Kind::Container).ok().flatten(), unseen: None };
-    let directories = look.directories();
+    // What was mounted lies where its giver knows the loader to look; only what the environment names may
+    // come before it.
+    let directories = if place.brief && !found.is_empty() { look.of_environment() } else { look.directories() };
     for directory in &directories {
         let names = ["libcuda.so.1", "libcuda.so"].map(|name| format!("{directory}/{name}"));
         found.extend(names.into_iter().find(|path| look.has(path)));
@@ -97,11 +101,15 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn directories(&mut self) -> Vec<String> {
+    /// Directories of `LD_LIBRARY_PATH`.
+    fn of_environment(&self) -> Vec<String> {
         let variables = self.place.environment.as_ref().ok();
         let path = variables.and_then(|all| all.get("LD_LIBRARY_PATH")).map(String::as_str).unwrap_or_default();
-        let of_variable = path.split([':', ';']).filter(|d| d.starts_with('/')).map(clean);
-        let mut directories: Vec<String> = of_variable.collect();
+        path.split([':', ';']).filter(|d| d.starts_with('/')).map(clean).take(MOST_DIRECTORIES).collect()
+    }
+
+    fn directories(&mut self) -> Vec<String> {
+        let mut directories = self.of_environment();
         directories.extend(self.configured());
         directories.extend(DIRECTORIES.map(str::to_owned));
         let mut kept: Vec<String> = Vec::new();
@@ -235,6 +243,7 @@ mod tests {
         fn find(&self, spec: &Value) -> Observed<Vec<String>> {
             let (rootfs, host) = (self.tree("rootfs", Kind::Image), self.tree("host", Kind::Host));
             find(&Where {
+                brief: false,
                 spec: &parse(spec),
                 environment: Ok(&self.variables),
                 rootfs: Some(&rootfs),
@@ -297,7 +306,8 @@ mod tests {
         let host = world.tree("host", Kind::Host);
         let spec = parse(&plain(&[]));
         let variables = BTreeMap::new();
-        let no_root = Where { spec: &spec, environment: Ok(&variables), rootfs: None, mounted: false, host: &host };
+        let no_root =
+            Where { spec: &spec, environment: Ok(&variables), rootfs: None, mounted: false, brief: false, host: &host };
         assert!(find(&no_root).known().is_err());
     }
 }

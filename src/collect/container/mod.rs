@@ -8,6 +8,7 @@ mod assemble;
 #[cfg(test)]
 mod assemble_tests;
 mod bundle;
+mod classic_build;
 mod entrypoint;
 mod environment;
 mod foretell;

@@ -20,9 +20,18 @@ const NEEDED: [&str; 6] =
 /// What stands at the places of NVIDIA's nodes below a root. The names come from the directory, the
 /// kernel follows links within the root.
 pub fn look(root: &Tree) -> Observed<Vec<ContainerNode>> {
-    Observed::from(
-        paths(root).and_then(|paths| looked_at(root, &paths)).map_err(|e| e.leaves_open("container.devices")),
-    )
+    found(root).map(|found| as_nodes(&found))
+}
+
+/// The same, with all that the kernel told of each.
+pub(super) fn found(root: &Tree) -> Observed<Vec<(String, Stat)>> {
+    let found = paths(root).and_then(|paths| looked_at(root, paths));
+    Observed::from(found.map_err(|unseen| unseen.leaves_open("container.devices")))
+}
+
+/// As facts of the container.
+pub(super) fn as_nodes(found: &[(String, Stat)]) -> Vec<ContainerNode> {
+    found.iter().map(|(path, stat)| node(path, stat)).collect()
 }
 
 /// What an id that is not mapped shows as.
@@ -56,18 +65,18 @@ fn paths(root: &Tree) -> Result<Vec<String>, Unseen> {
     Ok(paths)
 }
 
-fn looked_at(root: &Tree, paths: &[String]) -> Result<Vec<ContainerNode>, Unseen> {
-    let mut nodes = Vec::new();
+fn looked_at(root: &Tree, paths: Vec<String>) -> Result<Vec<(String, Stat)>, Unseen> {
+    let mut found = Vec::with_capacity(paths.len());
     for path in paths {
-        match root.stat(path) {
-            Ok(Some(found)) => nodes.push(node(path, &found)),
+        match root.stat(&path) {
+            Ok(Some(stat)) => found.push((path, stat)),
             Ok(None) => {}
             // an entry that only looks like a node of NVIDIA's spoils nothing
-            Err(_) if Majors::gpu_minor(path).is_none() && !NEEDED.contains(&path.as_str()) => {}
+            Err(_) if Majors::gpu_minor(&path).is_none() && !NEEDED.contains(&path.as_str()) => {}
             Err(unseen) => return Err(unseen),
         }
     }
-    Ok(nodes)
+    Ok(found)
 }
 
 fn node(path: &str, found: &Stat) -> ContainerNode {

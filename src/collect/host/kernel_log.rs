@@ -5,6 +5,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 use super::look::fact;
 use crate::collect::tree::Tree;
+use crate::model::observed::NO_LOG_FILE;
 use crate::model::{Observed, Unseen};
 
 /// Oldest content first: `dmesg` is of the last boot.
@@ -32,7 +33,7 @@ fn read(tree: &Tree) -> Result<Vec<String>, Unseen> {
     let lines = last_of_each(texts.iter().flat_map(|text| text.lines()).filter(|line| is_of_the_driver(line)));
     match refused {
         Some(unseen) if lines.is_empty() => Err(unseen),
-        None if texts.is_empty() => Err(Unseen::new("/var/log", "no log file of the kernel's is there")),
+        None if texts.is_empty() => Err(Unseen::new("/var/log", NO_LOG_FILE)),
         _ => Ok(lines),
     }
 }

@@ -97,7 +97,7 @@ pub enum RuntimeKind {
 
 impl RuntimeKind {
     /// The one that started this process as a hook, by its parent's name. Reads the machine's `/proc`,
-    /// which a hook sees at every stage.
+    /// which a hook sees at every stage, and by the machine's numbers.
     pub fn of_parent(files: &Tree) -> Self {
         let parent = || {
             let status = files.read_text("/proc/self/status", 64 << 10).ok()??;
@@ -120,6 +120,8 @@ pub struct Wish {
     pub path: String,
     /// How its users open it.
     pub access: Wanted,
+    /// What stands there, if the caller has looked already, with the eyes of root.
+    pub look: Option<Stat>,
 }
 
 /// How a node's users open it.
@@ -136,7 +138,7 @@ impl Wish {
     pub fn of(path: impl Into<String>) -> Self {
         let path = path.into();
         let access = if path.starts_with("/dev/nvidia-caps/") { Wanted::ReadOnly } else { Wanted::ReadWrite };
-        Self { path, access }
+        Self { path, access, look: None }
     }
 }
 
@@ -270,7 +272,11 @@ impl Answer {
 
     /// As root, so that what is missing, or of the wrong kind, is not taken for a refusal.
     fn looked_at(wish: &Wish, scene: &Scene) -> Self {
-        let (look, reason) = match scene.tree.stat(&wish.path) {
+        let seen = match &wish.look {
+            Some(stat) => Ok(Some(stat.clone())),
+            None => scene.tree.stat(&wish.path),
+        };
+        let (look, reason) = match seen {
             Ok(None) => (Look::Missing, "nothing is there"),
             Ok(Some(node)) if node.kind == NodeKind::CharDevice => (Look::Node(node), "not asked"),
             Ok(Some(node)) => (Look::Node(node), "it is no character device"),

@@ -125,7 +125,9 @@ impl Tree {
     /// What stands at a path, links followed inside the tree; `None`: nothing.
     pub fn stat(&self, path: &str) -> Result<Option<Stat>, Unseen> {
         let Some(place) = self.locate(path, Last::Follow)? else { return Ok(None) };
-        Stat::of(&place).map(Some).map_err(|e| self.refused(path, e))
+        // Nobody opens a node by the machine's own mount of it.
+        let with_mount = self.kind != Kind::Host;
+        Stat::of(&place, with_mount).map(Some).map_err(|e| self.refused(path, e))
     }
 
     /// Where a link points, as it is written; `None`: nothing is there, or no link.

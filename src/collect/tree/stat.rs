@@ -27,12 +27,12 @@ pub struct Stat {
     pub size: u64,
     /// Device and inode number: the file's identity.
     pub identity: (u64, u64),
-    /// It is a device node, and its mount has `nodev`: nobody can open it.
+    /// It is a device node, and its mount has `nodev`: nobody can open it. Not asked in host trees.
     pub nodev: bool,
 }
 
 impl Stat {
-    pub(super) fn of(place: &OwnedFd) -> nix::Result<Self> {
+    pub(super) fn of(place: &OwnedFd, with_mount: bool) -> nix::Result<Self> {
         let found = fstat(place)?;
         let kind = node_kind(file_type(&found));
         let device = matches!(kind, NodeKind::CharDevice | NodeKind::BlockDevice);
@@ -47,7 +47,7 @@ impl Stat {
             size: u64::try_from(found.st_size).unwrap_or(0),
             identity: (found.st_dev, found.st_ino),
             // asked of devices only: statfs is a question to the server on FUSE and NFS
-            nodev: device && fstatvfs(place)?.flags().contains(FsFlags::ST_NODEV),
+            nodev: device && with_mount && fstatvfs(place)?.flags().contains(FsFlags::ST_NODEV),
         })
     }
 }

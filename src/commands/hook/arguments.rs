@@ -50,7 +50,7 @@ impl Arguments {
         let mut args = args.into_iter();
         while let Some(arg) = args.next() {
             let Some(text) = arg.to_str() else {
-                parsed.odd.push(format!("argument {arg:?}"));
+                parsed.odd.push(format!("argument {}", arg.display()));
                 continue;
             };
             let (name, attached) = match text.split_once('=') {

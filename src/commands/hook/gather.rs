@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::collect::child;
+use crate::collect::child::{self, Child};
 use crate::collect::container::{Called, Inside};
 use crate::collect::image;
 use crate::collect::rehearsal::{self, Look, Place, Rehearsal, RuntimeKind, Wish};
@@ -59,52 +59,76 @@ struct Node {
     reason: String,
 }
 
-/// Looks into the container until the deadline.
-pub(super) fn gather(
+/// The look into the container, under way.
+pub(super) struct Looking {
+    child: Option<Child>,
+}
+
+/// Begins to look. `read_host` reads the machine, where the container's nodes depend on it.
+pub(super) fn begin(
     called: &Called,
     own_program: Option<&str>,
-    host: &Host,
+    read_host: &dyn Fn() -> Host,
+    laid_out: bool,
     files: &Tree,
-    deadline: Instant,
-) -> Gathered {
-    let mut container = called.container(own_program, Some(host));
-    let mut image = Image::default();
-    let late = |fact: &str| Unknown::new(fact, "the container", "it did not show in time");
-    container.devices = Observed::Unknown(late("container.devices"));
-    container.libcuda = Observed::Unknown(late("container.libcuda"));
-    image.architecture = Observed::Unknown(late("image.architecture"));
-    image.cuda = Observed::Unknown(late("image.cuda"));
+) -> Looking {
+    // Before there is a child, whose parent would be the hook itself.
+    let runtime = runtime(called, &called.container(own_program, None), files);
+    let looker = Looker { called, runtime, laid_out };
+    let child = child::start(TOLD_LIMIT, |out| look(&looker, &mut called.inside(own_program, read_host, files), out));
+    Looking { child: child.ok() }
+}
 
-    let answer = child::run(deadline, TOLD_LIMIT, |out| look(called, own_program, host, files, out));
-    let (bytes, complete) = answer.map_or_else(|_| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
-    for told in bytes.split_inclusive(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()) {
-        match told {
-            Told::LegacyHasRun => {
-                if let Some(hook) = container.legacy_hook.as_mut() {
-                    hook.state = LegacyState::HasRun;
+impl Looking {
+    /// What showed until the deadline.
+    pub(super) fn finish(self, called: &Called, own_program: Option<&str>, host: &Host, deadline: Instant) -> Gathered {
+        let mut container = called.container(own_program, Some(host));
+        let late = |fact: &str| Unknown::new(fact, "the container", "it did not show in time");
+        container.devices = Observed::Unknown(late("container.devices"));
+        container.libcuda = Observed::Unknown(late("container.libcuda"));
+        let mut image = Image {
+            architecture: Observed::Unknown(late("image.architecture")),
+            cuda: Observed::Unknown(late("image.cuda")),
+        };
+
+        let answer = self.child.map(|child| child.finish(deadline));
+        let (bytes, complete) = answer.map_or_else(|| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
+        for told in bytes.split_inclusive(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()) {
+            match told {
+                Told::LegacyHasRun => {
+                    if let Some(hook) = container.legacy_hook.as_mut() {
+                        hook.state = LegacyState::HasRun;
+                    }
                 }
+                Told::Devices(devices) => {
+                    container.devices = received(devices.map(|d| d.into_iter().map(ContainerNode::from).collect()));
+                }
+                Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
+                Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
+                Told::Architecture(architecture) => image.architecture = received(architecture),
+                Told::Cuda(sign) => image.cuda = received(sign),
             }
-            Told::Devices(devices) => {
-                container.devices = received(devices.map(|d| d.into_iter().map(ContainerNode::from).collect()))
-            }
-            Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
-            Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
-            Told::Architecture(architecture) => image.architecture = received(architecture),
-            Told::Cuda(sign) => image.cuda = received(sign),
         }
+        Gathered { container, image, late: !complete }
     }
-    Gathered { container, image, late: !complete }
+}
+
+/// What the child knows of the call.
+struct Looker<'a> {
+    called: &'a Called,
+    runtime: RuntimeKind,
+    /// The machine is only laid out.
+    laid_out: bool,
 }
 
 /// In the child.
-fn look(called: &Called, own_program: Option<&str>, host: &Host, files: &Tree, out: &mut File) {
+fn look(looker: &Looker<'_>, inside: &mut Inside<'_>, out: &mut File) {
     let mut tell = |told: &Told| {
         if let Ok(mut line) = serde_json::to_vec(told) {
             line.push(b'\n');
             let _ = out.write_all(&line);
         }
     };
-    let mut inside = called.inside(own_program, host, files);
     let (mut devices, has_run) = inside.devices();
     if has_run {
         tell(&Told::LegacyHasRun);
@@ -115,48 +139,51 @@ fn look(called: &Called, own_program: Option<&str>, host: &Host, files: &Tree, o
     if let Observed::Known(nodes) = &mut devices {
         let privileged_entrypoint = inside.privileged_entrypoint();
         tell(&Told::Entrypoint(privileged_entrypoint));
-        rehearse(called, host, files, &inside, privileged_entrypoint, nodes);
+        rehearse(looker, inside, privileged_entrypoint, nodes);
         tell(&Told::Devices(Ok(nodes.iter().map(Node::from).collect())));
     }
     tell(&Told::Libcuda(sent(inside.libcuda())));
     if let Some(rootfs) = inside.rootfs() {
         tell(&Told::Architecture(sent(image::architecture(rootfs))));
-        tell(&Told::Cuda(sent(image::cuda(rootfs))));
+        // Asked for only where the container says which parts of the driver it wants; it takes a while.
+        let names_parts = |c: &Container| matches!(c.variable("NVIDIA_DRIVER_CAPABILITIES"), Ok(Some(_)) | Err(_));
+        if names_parts(inside.container()) {
+            tell(&Told::Cuda(sent(image::cuda(rootfs))));
+        }
     }
 }
 
 /// Asks the kernel about the nodes that are there. Those that a hook has still to make cannot be asked.
 fn rehearse(
-    called: &Called,
-    host: &Host,
-    files: &Tree,
+    looker: &Looker<'_>,
     inside: &Inside<'_>,
     privileged_entrypoint: Option<bool>,
     nodes: &mut [ContainerNode],
 ) {
-    let wishes: Vec<Wish> =
-        nodes.iter().filter(|n| n.looked_at && n.kind == NodeKind::CharDevice).map(|n| Wish::of(&n.path)).collect();
+    let called = looker.called;
+    let wishes: Vec<Wish> = nodes
+        .iter()
+        .filter(|n| n.looked_at && n.kind == NodeKind::CharDevice)
+        .map(|n| Wish { look: inside.stat(&n.path).cloned(), ..Wish::of(&n.path) })
+        .collect();
     let (Some(rootfs), false) = (called.root_path(), wishes.is_empty()) else { return };
     let place = match (called.stage(), called.pid()) {
         (Stage::CreateContainer, _) => {
             Place::Container { rootfs: if inside.is_working_directory() { Path::new(".") } else { rootfs } }
         }
         // A machine that is only laid out has no process whose access could be rehearsed.
-        (_, Some(pid)) if !host.laid_out => Place::Runtime { pid, rootfs },
+        (_, Some(pid)) if !looker.laid_out => Place::Runtime { pid, rootfs },
         _ => return,
     };
     let container = inside.container();
     let Some(identity) = container.user.seen() else { return };
-    let keep_groups = container
-        .annotations
-        .seen()
-        .is_some_and(|all| all.get("run.oci.keep_original_groups").is_some_and(|v| v == "1"));
+    let keep_groups = keeps_groups(container);
     let answers = rehearsal::rehearse(&Rehearsal {
         place,
         identity,
         nodes: wishes,
         keep_groups,
-        runtime: if called.is_crun() { RuntimeKind::Crun } else { RuntimeKind::of_parent(files) },
+        runtime: looker.runtime,
         privileged_entrypoint,
         deadline: REHEARSAL,
     });
@@ -168,6 +195,26 @@ fn rehearse(
         }
         node.access = answer.access;
     }
+}
+
+/// The runtime that called, where it matters: whom the program runs as differs between them only in
+/// specs without capabilities, and with groups that are to be kept.
+fn runtime(called: &Called, container: &Container, files: &Tree) -> RuntimeKind {
+    let by_the_book = container.user.seen().is_some_and(|user| user.capabilities.is_some()) && !keeps_groups(container);
+    match (called.is_crun(), by_the_book) {
+        (true, _) => RuntimeKind::Crun,
+        (false, true) => RuntimeKind::Unknown,
+        (false, false) => RuntimeKind::of_parent(files),
+    }
+}
+
+/// `podman --group-add keep-groups`.
+fn keeps_groups(container: &Container) -> bool {
+    container
+        .annotations
+        .seen()
+        .and_then(|all| all.get("run.oci.keep_original_groups"))
+        .is_some_and(|value| value == "1")
 }
 
 fn sent<T>(fact: Observed<T>) -> Result<T, Lack> {

@@ -133,6 +133,7 @@ fn outer_uid(host: &Tree) -> Option<u32> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests look at what was written")]
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

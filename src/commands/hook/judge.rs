@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::arguments::Arguments;
-use super::gather::{Gathered, gather};
+use super::gather::{self, Gathered};
 use super::{BUDGET, configuration, journal};
 use crate::checks;
 use crate::collect::container::{Called, State};
 use crate::collect::host::{self, Options, Scope};
 use crate::collect::tree::{Kind, Tree};
+use crate::model::container::Given;
 use crate::model::{Container, Facts, Host, Judged, Place, Report, Severity, Verdict};
 use crate::policy::{self, Decision, Mode, Policy};
 use crate::report::line;
@@ -112,8 +113,12 @@ impl Question<'_> {
             driver_root: self.arguments.driver_root.clone(),
             scope: Scope::Hook,
         };
-        let mut host = host::read(self.files, &options);
-        let gathered = gather(self.called, self.arguments.own_program.as_deref(), &host, self.files, deadline);
+        // The machine is read while a child looks into the container.
+        let read = || host::read(self.files, &options);
+        let own_program = self.arguments.own_program.as_deref();
+        let looking = gather::begin(self.called, own_program, &read, options.laid_out, self.files);
+        let mut host = read();
+        let gathered = looking.finish(self.called, own_program, &host, deadline);
         let mut outcomes = ask(&host, &gathered);
         let mut read = BTreeSet::new();
         while Instant::now() < deadline && self.read_what_lacks(&outcomes, &mut host, &mut read) {
@@ -213,6 +218,11 @@ struct Record<'a> {
 
 impl Record<'_> {
     fn write(&self, report: &Report, container: &Container, start: bool) {
+        // A mount of /dev alone had to be looked at; it turned out to give nothing to who wants nothing.
+        let idle = !container.wants_gpu.wanted && container.gpu_given.seen() == Some(&Given::None);
+        if idle && start && self.remarks.is_empty() {
+            return;
+        }
         let entry = Entry {
             time: SystemTime::now(),
             stage: self.arguments.stage.name(),

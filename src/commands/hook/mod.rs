@@ -32,6 +32,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let started = Instant::now();
     let own_program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
     let arguments = Arguments { own_program, ..Arguments::parse(args) };
+    // A panic means that the container starts; its words would stand before those that a user must see.
+    std::panic::set_hook(Box::new(|_| {}));
     let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let state = read_state(started + BUDGET);
         judge::container(&arguments, &state, started)

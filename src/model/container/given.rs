@@ -9,7 +9,7 @@ pub enum Strength {
     /// No wish.
     #[default]
     None,
-    /// Only files in the image: a default PyTorch wheel brings CUDA to machines that never had a GPU.
+    /// Only files in the image: a default `PyTorch` wheel brings CUDA to machines that never had a GPU.
     Files,
     /// `NVIDIA_VISIBLE_DEVICES` is neither empty, `void` nor `none`.
     Environment,

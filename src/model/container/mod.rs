@@ -91,7 +91,7 @@ pub struct Container {
     /// `linux.cgroupsPath`.
     #[serde(skip)]
     pub cgroups_path: Observed<Option<String>>,
-    /// SELinux label of the process.
+    /// `SELinux` label of the process.
     #[serde(skip)]
     pub selinux_label: Observed<Option<String>>,
     /// Size of its `/dev/shm` in bytes; `None`: the spec sets none.
@@ -138,6 +138,16 @@ impl Container {
     /// A variable of its environment.
     pub fn variable(&self, name: &str) -> Result<Option<&str>, Unknown> {
         Ok(self.environment.known()?.get(name).map(String::as_str))
+    }
+
+    /// It asks for a GPU in a way that counts where it runs: under a scheduler GPUs are asked for by
+    /// resource, and a variable that the image brings says nothing.
+    pub fn asks_for_gpu(&self) -> bool {
+        match self.wants_gpu.strength {
+            Strength::None | Strength::Files => false,
+            Strength::Environment => self.wants_gpu.wanted && self.scheduler.is_none(),
+            Strength::Demand => self.wants_gpu.wanted,
+        }
     }
 
     /// Everything the legacy hook would do is still to come, so what it makes counts as made.

@@ -86,6 +86,7 @@ impl Scheduler {
 pub enum Builder {
     BuildKit,
     Buildah,
+    DockerClassic,
 }
 
 impl Builder {
@@ -94,6 +95,7 @@ impl Builder {
         match self {
             Self::BuildKit => "BuildKit",
             Self::Buildah => "buildah",
+            Self::DockerClassic => "docker",
         }
     }
 }

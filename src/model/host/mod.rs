@@ -70,7 +70,7 @@ pub struct Host {
     /// The only cgroup hierarchy is v2.
     #[serde(skip)]
     pub cgroup_v2: Observed<bool>,
-    /// SELinux enforces, and the boolean `container_use_devices`.
+    /// `SELinux` enforces, and the boolean `container_use_devices`.
     #[serde(skip)]
     pub selinux: Observed<Option<SeLinux>>,
     /// UEFI Secure Boot is on; `None` without UEFI.
@@ -97,7 +97,7 @@ pub struct Host {
     pub environment: Observed<BTreeMap<String, String>>,
 }
 
-/// SELinux as far as containers and devices are concerned.
+/// `SELinux` as far as containers and devices are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeLinux {
     /// `/sys/fs/selinux/enforce` is 1.
