@@ -11,6 +11,7 @@
 
 use crate::model::{Check, Facts, Family, Judged, Judgement, Outcome};
 
+mod cuda;
 pub mod driver;
 pub mod environment;
 pub mod image;

@@ -106,13 +106,9 @@ fn running(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result
 }
 
 fn look_at_image(reading: &Reading) -> Image {
-    match &reading.rootfs {
-        Some(rootfs) => image::look(rootfs),
-        None => {
-            let unseen = |fact| Observed::unknown(fact, "the root file system", "it could not be entered");
-            Image { architecture: unseen("image.architecture"), cuda: unseen("image.cuda") }
-        }
-    }
+    let unseen = |fact| Observed::unknown(fact, "the root file system", "it could not be entered");
+    let nothing = || Image { architecture: unseen("image.architecture"), cuda: unseen("image.cuda") };
+    reading.rootfs.as_ref().map_or_else(nothing, image::look)
 }
 
 /// Files that work with CUDA are a wish too, the weakest; but whoever sets the variable has chosen.

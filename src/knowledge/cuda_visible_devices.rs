@@ -31,11 +31,14 @@ impl Entry {
     }
 }
 
-/// Reads a value. No entries: all GPUs are hidden. `NoDevFiles` is what Slurm writes where a job has
-/// none (Slurm, "Generic Resource (GRES) Scheduling", 2024).
+/// Words that people write to hide all GPUs. CUDA knows none of them, and so hides all. `NoDevFiles` is what
+/// Slurm writes where a job has none (Slurm, "Generic Resource (GRES) Scheduling", 2024).
+const NOTHING: [&str; 7] = ["NoDevFiles", "none", "void", "null", "false", "no", "cpu"];
+
+/// Reads a value. No entries: all GPUs are hidden.
 pub fn parse(value: &str) -> Vec<Entry> {
     let value = value.trim();
-    if value.is_empty() || value == "NoDevFiles" {
+    if value.is_empty() || NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word)) {
         return Vec::new();
     }
     value.split(',').map(|word| entry(word.trim())).collect()

@@ -2,6 +2,7 @@
 pub mod architecture;
 pub mod cuda_visible_devices;
 pub mod driver_capabilities;
+pub mod monitors;
 pub mod require;
 pub mod toolkit;
 pub mod variables;

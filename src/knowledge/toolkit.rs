@@ -11,6 +11,10 @@ pub const COMPUTE_BY_DEFAULT: &str = "1.4.0";
 /// had the same number since 1.5).
 pub const CGROUP_V2: &str = "1.8.0";
 
+/// The hook leaves alone what lies already where it would mount a socket from here on (toolkit CHANGELOG,
+/// 1.12.0-rc.2: skip creation of existing files).
+pub const SKIPS_EXISTING: &str = "1.12.0";
+
 /// `libnvdxgdmal.so.1`, which Windows drivers from 555 on need in WSL, is brought along from here on
 /// (toolkit CHANGELOG 1.15.0-rc.2 and its stable 1.14.4).
 pub const WSL_DXGDMAL: &str = "1.14.4";
@@ -59,6 +63,14 @@ pub fn older(release: &Release, since: &str) -> bool {
 pub fn is_older(toolkit: &Toolkit, since: &str) -> Result<Option<bool>, Unknown> {
     let release = toolkit.version.known()?.as_ref();
     Ok(release.map(|release| older(release, since)).or(toolkit.predecessor.as_ref().map(|_| true)))
+}
+
+/// The same of its library, libnvidia-container, which does the hook's work.
+pub fn library_is_older(toolkit: &Toolkit, since: &str) -> Result<Option<bool>, Unknown> {
+    match &toolkit.library {
+        Some(release) => Ok(Some(older(release, since))),
+        None => is_older(toolkit, since),
+    }
 }
 
 /// The same of the toolkit's hook, which may come of the package that the toolkit replaced though the
@@ -124,6 +136,10 @@ mod tests {
         let old = toolkit(None, Some("1.4.0"));
         assert_eq!(is_older(&old, COMPUTE_BY_DEFAULT), Ok(Some(true)));
         assert_eq!(name_of_hook(&old), "nvidia-container-runtime-hook 1.4.0");
+        let mut newer_below = toolkit(Some("1.7.0"), None);
+        assert_eq!(library_is_older(&newer_below, CGROUP_V2), Ok(Some(true)));
+        newer_below.library = Some("1.14.3".parse().unwrap());
+        assert_eq!(library_is_older(&newer_below, CGROUP_V2), Ok(Some(false)));
         let mixed = toolkit(Some("1.10.0"), Some("1.4.0"));
         assert_eq!(is_older(&mixed, CGROUP_V2), Ok(Some(false)), "its library is new");
         assert_eq!(hook_is_older(&mixed, COMPUTE_BY_DEFAULT), Ok(Some(true)));

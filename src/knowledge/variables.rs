@@ -49,6 +49,15 @@ pub fn graphics_work(environment: &BTreeMap<String, String>) -> Option<&'static 
     )
 }
 
+/// Variables that lead to a display (X11's manual `X(7)`, Wayland's `wl_display_connect`).
+const DISPLAYS: [&str; 2] = ["DISPLAY", "WAYLAND_DISPLAY"];
+
+/// The container may be for graphics: it works with OpenGL or Vulkan, or has a display.
+pub fn may_draw(environment: &BTreeMap<String, String>) -> bool {
+    let has_display = DISPLAYS.iter().any(|name| environment.get(*name).is_some_and(|v| !v.is_empty()));
+    has_display || graphics_work(environment).is_some()
+}
+
 /// Signs of work with NVIDIA's video engines: nvidia-vaapi-driver (its README) and VDPAU
 /// (libvdpau's `vdpau_x11.h`).
 pub fn video_work(environment: &BTreeMap<String, String>) -> Option<&'static str> {
@@ -121,6 +130,7 @@ mod tests {
     fn signs_of_graphics_and_video() {
         assert_eq!(graphics_work(&environment(&[("OLLAMA_VULKAN", "1")])), Some("OLLAMA_VULKAN"));
         assert_eq!(graphics_work(&environment(&[("OLLAMA_VULKAN", "0"), ("VK_DRIVER_FILES", "/lvp_icd.json")])), None);
+        assert!(may_draw(&environment(&[("DISPLAY", ":0")])) && !may_draw(&environment(&[("DISPLAY", "")])));
         assert_eq!(video_work(&environment(&[("LIBVA_DRIVER_NAME", "nvidia")])), Some("LIBVA_DRIVER_NAME"));
         assert_eq!(video_work(&environment(&[("LIBVA_DRIVER_NAME", "iHD")])), None);
     }

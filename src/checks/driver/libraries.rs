@@ -55,6 +55,11 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
     if subject == Subject::Container && fits_already(facts.container, module)? {
         return Ok(Outcome::Pass);
     }
+    // CDI mounts what its specification names, wherever that lies: the machine's own are a guess then.
+    let by_cdi = subject == Subject::Container && *facts.container.gpu_given.known()? == Given::Cdi;
+    if by_cdi && let Some(other) = version_mounted(facts.container)? {
+        return failure(Severity::Error, module, &other, "the container's mounts");
+    }
     let taken: Vec<&DriverLibrary> = facts
         .host
         .driver
@@ -70,12 +75,25 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
         return Ok(Outcome::Pass);
     }
     let path = taken.first().map_or("", |library| library.path.as_str());
-    Failure::new(Severity::Error, CHECKS[0].messages[0])
+    failure(if by_cdi { Severity::Warning } else { Severity::Error }, module, other, path)
+}
+
+fn failure(severity: Severity, module: &DriverVersion, library: &DriverVersion, source: &str) -> Judgement {
+    Failure::new(severity, CHECKS[0].messages[0])
         .arg("module", module)
-        .arg("library", other)
+        .arg("library", library)
         .saw("host.driver.version", module, "/proc/driver/nvidia/version")
-        .saw("host.driver.libraries", other, path)
+        .saw("host.driver.libraries", library, source)
         .found()
+}
+
+/// The version of the libnvidia-ml that is mounted into the container under its full name.
+fn version_mounted(container: &Container) -> Result<Option<DriverVersion>, Unknown> {
+    let mut mounts = container.mounts.known()?.items.iter();
+    Ok(mounts.find_map(|m| {
+        let version = base_name(&m.destination).strip_prefix("libnvidia-ml.so.")?;
+        version.contains('.').then(|| version.parse().ok())?
+    }))
 }
 
 /// What the container gets fits, whatever the machine has by now: NVIDIA's tool has run, and stops at a
@@ -130,10 +148,15 @@ mod tests {
 
     #[test]
     fn an_update_without_reboot_is_found() {
-        for world in [World::machine(1), World::cdi(1), World::legacy(1, LegacyState::StillToRun)] {
+        for world in [World::machine(1), World::legacy(1, LegacyState::StillToRun)] {
             let failure = with_module(world, "550.127.05").short("driver-library-mismatch");
             assert_eq!(failure.severity, Severity::Error);
         }
+        let mut by_cdi = with_module(World::cdi(1), "550.127.05");
+        assert_eq!(by_cdi.short("driver-library-mismatch").severity, Severity::Warning, "its own may lie elsewhere");
+        let destination = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.163.01".into();
+        by_cdi.container.mounts = Observed::Known(Parts::whole(vec![Mount { destination, ..Mount::default() }]));
+        assert_eq!(by_cdi.short("driver-library-mismatch").severity, Severity::Error);
         World::machine(1).silent("driver-library-mismatch");
         World::cdi(1).silent("driver-library-mismatch");
         with_module(World::legacy(1, LegacyState::HasRun), "550.127.05").silent("driver-library-mismatch");

@@ -1,11 +1,11 @@
 //! GPUs in MIG mode.
 
-use crate::checks::nodes::expect::{Subject, subject};
+use crate::checks::nodes::expect::{CAP_SYS_ADMIN, Compute, Subject, compute, has_bounding, subject};
 use crate::checks::nodes::given::given_gpus;
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::model::host::Gpu;
-use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
 
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[Check {
@@ -48,12 +48,25 @@ fn without_instances(facts: &Facts<'_>) -> Judgement {
     };
     let empty: Vec<&Gpu> = gpus.iter().copied().filter(|gpu| gpu.mig == Some(true) && !has_instance(gpu)).collect();
     let Some(first) = empty.first() else { return Ok(Outcome::Pass) };
-    let severity = if empty.len() == gpus.len() { Severity::Error } else { Severity::Warning };
+    let all = empty.len() == gpus.len();
+    let severity = if all && !may_do_without(facts, subject)? { Severity::Error } else { Severity::Warning };
     Failure::new(severity, CHECKS[0].messages[0])
         .arg("gpus", format!("GPU {}", list(empty.iter().map(|gpu| gpu.pci.as_str()))))
         .arg("index", first.index)
         .saw("host.mig_capabilities", "no instance", "/proc/driver/nvidia/capabilities")
         .found()
+}
+
+/// Who makes the instances, or watches the GPU, works without one: who asks for MIG's configuration or
+/// monitoring, who may administer, who does no CUDA work, and a scheduler's own daemons.
+fn may_do_without(facts: &Facts<'_>, subject: Subject) -> Result<bool, Unknown> {
+    let container = facts.container;
+    Ok(subject == Subject::Container
+        && (container.scheduler.is_some()
+            || compute(facts)? != Compute::Wanted
+            || has_bounding(container, CAP_SYS_ADMIN)
+            || container.variable("NVIDIA_MIG_CONFIG_DEVICES")?.is_some()
+            || container.variable("NVIDIA_MIG_MONITOR_DEVICES")?.is_some()))
 }
 
 #[cfg(test)]
@@ -81,6 +94,27 @@ mod tests {
             let failure = in_mig_mode(world, &[1]).short("mig-enabled-without-instances");
             assert_eq!(failure.severity, Severity::Warning);
         }
+    }
+
+    #[test]
+    fn who_makes_instances_or_watches_needs_none() {
+        let severity = |world: &World| world.short("mig-enabled-without-instances").severity;
+        let empty = in_mig_mode(World::legacy(1, LegacyState::HasRun), &[0]);
+        let mut maker = empty.clone();
+        maker.set("NVIDIA_MIG_CONFIG_DEVICES", "all");
+        let mut daemon = empty.clone();
+        daemon.container.scheduler = Some(crate::model::container::Scheduler::Kubernetes);
+        let mut monitor = empty.clone();
+        monitor.container.args = Observed::Known(vec!["dcgm-exporter".into()]);
+        let mut watcher = empty.clone();
+        watcher.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
+        let mut privileged = empty.clone();
+        let Observed::Known(user) = &mut privileged.container.user else { panic!() };
+        user.capabilities.as_mut().unwrap().bounding = u64::MAX;
+        for world in [maker, daemon, monitor, watcher, privileged] {
+            assert_eq!(severity(&world), Severity::Warning);
+        }
+        assert_eq!(severity(&empty), Severity::Error);
     }
 
     #[test]

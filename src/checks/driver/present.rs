@@ -80,18 +80,23 @@ fn needs_open_module(facts: &Facts<'_>) -> Judgement {
     let works = facts.host.pci.known()?.iter().any(others);
     let version = facts.host.driver.version.seen().and_then(Option::as_ref).map_or("", |v| v.as_str());
     let gpus = list(affected.iter().map(|f| f.address.as_str()));
-    Failure::new(if works { Severity::Warning } else { Severity::Error }, CHECKS[0].messages[0])
-        .arg("gpus", format!("GPU {gpus}"))
-        .arg("version", version)
-        .saw("host.pci", gpus, "/sys/bus/pci/devices")
-        .saw("host.driver.open_kernel_modules", "false", "/proc/driver/nvidia/version")
-        .found()
+    Failure::new(
+        if works || !is_certain(facts, &affected) { Severity::Warning } else { Severity::Error },
+        CHECKS[0].messages[0],
+    )
+    .arg("gpus", format!("GPU {gpus}"))
+    .arg("version", version)
+    .saw("host.pci", gpus, "/sys/bus/pci/devices")
+    .saw("host.driver.open_kernel_modules", "false", "/proc/driver/nvidia/version")
+    .found()
 }
+
+/// What the proprietary driver writes into the kernel's log of a GPU that it does not serve.
+const WORDS: &str = "requires use of the NVIDIA open kernel modules";
 
 /// The GPUs that do not run because the driver is the proprietary one: by its own words in the kernel's
 /// log, or by a device id that this flavour does not serve. It may list them nevertheless.
 fn affected<'a>(facts: &Facts<'a>) -> Result<Vec<&'a PciFunction>, Unknown> {
-    const WORDS: &str = "requires use of the NVIDIA open kernel modules";
     let proprietary = facts.host.driver.open_kernel_modules.seen() == Some(&Some(false));
     let log = facts.host.kernel_log.known().map(|lines| since_load(lines));
     let logged = |f: &PciFunction| {
@@ -109,6 +114,14 @@ fn affected<'a>(facts: &Facts<'a>) -> Result<Vec<&'a PciFunction>, Unknown> {
         Err(unknown) if affected.is_empty() && !left_out(facts)?.is_empty() => Err(unknown),
         _ => Ok(affected),
     }
+}
+
+/// The driver's own words say so, or it has left one of them out: a flavour of it that lists them all may run
+/// them after all.
+fn is_certain(facts: &Facts<'_>, affected: &[&PciFunction]) -> bool {
+    let log = facts.host.kernel_log.seen().map(|lines| since_load(lines)).unwrap_or_default();
+    let listed = facts.host.gpus.seen().map(Vec::as_slice).unwrap_or_default();
+    log.iter().any(|line| line.contains(WORDS)) || affected.iter().any(|f| !listed.iter().any(|g| g.pci == f.address))
 }
 
 /// Blackwell, by the first byte of the device id: GB100 0x29, GB202 to GB207 and GB10 0x2b to 0x2f, GB300 0x31.
@@ -193,6 +206,8 @@ mod tests {
         let Observed::Known(pci) = &mut world.host.pci else { panic!() };
         pci[0].device = 0x2b85;
         assert_eq!(world.short("gpu-needs-open-module").severity, Severity::Error);
+        world.host.gpus = World::host(1).gpus;
+        assert_eq!(world.short("gpu-needs-open-module").severity, Severity::Warning, "the driver has it in its list");
         world.host.driver.open_kernel_modules = Observed::Known(Some(true));
         world.silent("gpu-needs-open-module");
     }

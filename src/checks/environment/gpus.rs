@@ -55,8 +55,9 @@ fn from(gpus: &[&Gpu], in_parts: bool) -> Gpus {
 }
 
 fn by_nodes(nodes: &[ContainerNode], gpus: &[Gpu]) -> Gpus {
-    let minors: Vec<u32> =
-        nodes.iter().filter(|n| n.kind == NodeKind::CharDevice).filter_map(|n| Majors::gpu_minor(&n.path)).collect();
+    // by its number, not its name: `--device /dev/nvidia1:/dev/nvidia0`
+    let is_gpu = |n: &&ContainerNode| n.kind == NodeKind::CharDevice && Majors::gpu_minor(&n.path).is_some();
+    let minors: Vec<u32> = nodes.iter().filter(is_gpu).map(|n| n.minor).collect();
     let of = |minor: &u32| gpus.iter().find(|g| g.minor == Some(*minor));
     Gpus {
         count: minors.len(),

@@ -1,6 +1,7 @@
 //! `CUDA_VISIBLE_DEVICES`: what it hides from CUDA.
 
 use super::{gpus, judged};
+use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::not_applicable;
 use crate::knowledge::cuda_visible_devices::{Entry, hides_all, parse};
 use crate::knowledge::toolkit::older;
@@ -70,9 +71,11 @@ fn value<'a>(facts: &Facts<'a>) -> Result<Option<(&'a str, Vec<Entry>)>, Unknown
     Ok(value.map(|value| (value.as_str(), parse(value))))
 }
 
-/// Certain only for a container: the machine's own environment does not reach into one.
-fn severity(facts: &Facts<'_>, first: bool) -> Severity {
-    if first && facts.place != Place::Host { Severity::Error } else { Severity::Warning }
+/// Certain only for a container that works with CUDA: the machine's own environment does not reach into one,
+/// and NVML does not read the variable.
+fn severity(facts: &Facts<'_>, first: bool) -> Result<Severity, Unknown> {
+    let certain = first && facts.place != Place::Host && compute(facts)? != Compute::Unwanted;
+    Ok(if certain { Severity::Error } else { Severity::Warning })
 }
 
 fn effect(first: bool) -> &'static str {
@@ -96,7 +99,7 @@ fn out_of_range(facts: &Facts<'_>) -> Judgement {
             _ => continue,
         };
         let first = place == 0;
-        let severity = if gpus.in_parts { Severity::Warning } else { severity(facts, first) };
+        let severity = if gpus.in_parts { Severity::Warning } else { severity(facts, first)? };
         let count = if gpus.count == 1 { "1 GPU".to_owned() } else { format!("{} GPUs", gpus.count) };
         let failure = Failure::new(severity, message)
             .foreign("value", value)
@@ -137,7 +140,7 @@ fn bad_form(facts: &Facts<'_>) -> Judgement {
         match entry {
             Entry::Other(word) => {
                 let first = place == 0;
-                return failure(severity(facts, first), NO_FORM, word).arg("effect", effect(first)).found();
+                return failure(severity(facts, first)?, NO_FORM, word).arg("effect", effect(first)).found();
             }
             Entry::Negative => break,
             Entry::IndexAnd(_, word) => return failure(Severity::Warning, NUMBER_AND_MORE, word).found(),
@@ -209,6 +212,32 @@ mod tests {
         assert_eq!(world.failure(RANGE).severity, Severity::Error);
         world.set("CUDA_VISIBLE_DEVICES", "0");
         world.silent(RANGE);
+    }
+
+    #[test]
+    fn a_gpu_under_another_name_is_the_one_of_its_number() {
+        let mut world = with("GPU-00000001");
+        world.without_node("/dev/nvidia1", false);
+        world.node("/dev/nvidia0").minor = 1;
+        world.silent(RANGE);
+    }
+
+    #[test]
+    fn words_for_nothing_hide_the_gpus_on_purpose() {
+        for value in ["none", "None", "void", "NoDevFiles", "cpu"] {
+            with(value).silent(FORM);
+            assert_eq!(with(value).failure(EMPTY).severity, Severity::Warning, "{value}");
+        }
+    }
+
+    #[test]
+    fn who_works_without_cuda_does_not_mind() {
+        for (id, value) in [(RANGE, "7"), (FORM, "all")] {
+            let mut world = with(value);
+            assert_eq!(world.failure(id).severity, Severity::Error);
+            world.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
+            assert_eq!(world.failure(id).severity, Severity::Warning);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::checks::not_applicable;
 use crate::model::container::{Access, ContainerNode, DeviceRule, Given, Identity, Moment, Refusal};
+use crate::model::host::Inside;
 use crate::model::{Action, Check, Container, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
 
 use super::expect::{Compute, compute, judgeable, subject};
@@ -153,8 +154,10 @@ fn user(container: &Container) -> String {
 
 fn rules_missing(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
-    if subject(facts)?.is_none() || *container.gpu_given.known()? == Given::LegacyHook || container.rootless {
-        // The legacy hook adds rules of its own; without root there is no device controller.
+    let unenforced = container.rootless || facts.host.inside == Some(Inside::UnprivilegedLxc);
+    if subject(facts)?.is_none() || *container.gpu_given.known()? == Given::LegacyHook || unenforced {
+        // The legacy hook adds rules of its own; without root, and in a user namespace as an unprivileged LXC
+        // container is one, runtimes leave the device controller alone.
         return not_applicable();
     }
     let devices = container.devices.known()?;
@@ -321,6 +324,9 @@ mod tests {
         world.container.rootless = true;
         world.silent(RULES);
         world.container.rootless = false;
+        world.host.inside = Some(Inside::UnprivilegedLxc);
+        world.silent(RULES);
+        world.host.inside = None;
         let Observed::Known(devices) = &mut world.container.devices else { panic!() };
         for node in devices.iter_mut() {
             node.access = Access::Granted;

@@ -1,10 +1,12 @@
 //! Whom a question about nodes is about, and what such a container must have.
 
+use crate::checks::cuda;
 use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::toolkit::{CLI, COMPUTE_BY_DEFAULT, base_name, hook_is_older};
+use crate::knowledge::variables::may_draw;
 use crate::knowledge::visible_devices::{self, Request};
 use crate::model::container::{CapabilitySets, Given};
-use crate::model::host::Platform;
+use crate::model::host::{Majors, Platform};
 use crate::model::{Container, Facts, Place, Unknown};
 
 /// Whom a question about nodes and driver is about.
@@ -91,9 +93,9 @@ pub(crate) fn arguments_of_tool<'a>(facts: &Facts<'a>) -> Option<&'a [String]> {
 }
 
 const CAP_SYS_MODULE: u32 = 16;
-const CAP_SYS_ADMIN: u32 = 21;
+pub(crate) const CAP_SYS_ADMIN: u32 = 21;
 
-fn has_bounding(container: &Container, capability: u32) -> bool {
+pub(crate) fn has_bounding(container: &Container, capability: u32) -> bool {
     let sets = container.user.seen().and_then(|user| user.capabilities);
     sets.is_some_and(|CapabilitySets { bounding, .. }| bounding >> capability & 1 == 1)
 }
@@ -125,8 +127,12 @@ pub(crate) fn compute(facts: &Facts<'_>) -> Result<Compute, Unknown> {
     if let Some(arguments) = arguments_of_tool(facts) {
         return Ok(by(arguments.iter().any(|arg| arg == "--compute")));
     }
-    Ok(match (capabilities(facts)?, facts.container.gpu_given.known()?) {
+    let found = match (capabilities(facts)?, facts.container.gpu_given.known()?) {
         (words @ Capabilities::Words(_), _) => by(words.names("compute")),
+        // By CDI everything comes, whatever is meant: a display without a word of CUDA is for graphics.
+        (_, Given::Cdi) if may_draw(facts.container.environment.known()?) && cuda::sign(facts)?.is_none() => {
+            Compute::Likely
+        }
         // Whoever passes nodes by hand may be after nvidia-smi only.
         (Capabilities::Default, Given::Privileged | Given::RawDevices) => Compute::Likely,
         // A toolkit of unknown release is taken for one of the last years.
@@ -136,7 +142,17 @@ pub(crate) fn compute(facts: &Facts<'_>) -> Result<Compute, Unknown> {
             by(hook_is_older(toolkit, COMPUTE_BY_DEFAULT) != Ok(Some(true)))
         }
         (Capabilities::All | Capabilities::Default, _) => Compute::Wanted,
-    })
+    };
+    let monitors = found == Compute::Wanted && cuda::only_monitors(facts.container);
+    Ok(if monitors { Compute::Likely } else { found })
+}
+
+/// The container has the node of a GPU, or NVIDIA's hook may still make it. What else CDI and devices give,
+/// an IMEX channel or a fabric's switches, is not used by way of a GPU's nodes.
+pub(crate) fn has_gpu_node(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    let container = facts.container;
+    let given = container.devices.known()?.iter().any(|node| Majors::gpu_minor(&node.path).is_some());
+    Ok(given || *container.gpu_given.known()? == Given::LegacyHook)
 }
 
 /// Whether a display is asked of the legacy hook: it then wants `/dev/nvidia-modeset`.
@@ -146,8 +162,15 @@ pub(crate) fn display_by_legacy(facts: &Facts<'_>) -> Result<bool, Unknown> {
     }
     match arguments_of_tool(facts) {
         Some(arguments) => Ok(arguments.iter().any(|arg| arg == "--display")),
-        None => Ok(capabilities(facts)?.names("display")),
+        None => Ok(capabilities(facts)?.names("display") && is_supported(facts, "display")),
     }
+}
+
+/// The toolkit's configuration lets the hook bring this part of the driver.
+fn is_supported(facts: &Facts<'_>, word: &str) -> bool {
+    let config = facts.host.toolkit.config.seen().and_then(Option::as_ref);
+    let supported = config.and_then(|c| c.supported_capabilities.as_deref());
+    supported.is_none_or(|list| list.split(',').any(|w| w.trim() == word || w.trim() == "all"))
 }
 
 /// Whether graphics or a display is asked for in so many words, in whatever way the GPU is given.
@@ -276,6 +299,34 @@ mod tests {
         world.unset("NVIDIA_DRIVER_CAPABILITIES");
         assert_eq!(of(&world), Compute::Wanted);
         assert_eq!(display_by_legacy(&world.facts()), Ok(true));
+        let config = crate::model::host::ToolkitConfig {
+            supported_capabilities: Some("compute,utility,video".into()),
+            ..Default::default()
+        };
+        world.host.toolkit.config = Observed::Known(Some(config));
+        assert_eq!(display_by_legacy(&world.facts()), Ok(false));
+    }
+
+    #[test]
+    fn monitors_and_graphics_may_do_without_cuda() {
+        let of = |world: &World| compute(&world.facts()).unwrap();
+        for mut world in [World::cdi(1), World::legacy(1, LegacyState::HasRun)] {
+            world.set("CUDA_VERSION", "12.4.1");
+            assert_eq!(of(&world), Compute::Wanted);
+            world.container.args = Observed::Known(vec!["/usr/bin/nvidia-smi".into()]);
+            assert_eq!(of(&world), Compute::Likely);
+            world.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
+            assert_eq!(of(&world), Compute::Unwanted);
+        }
+        let mut desktop = World::cdi(1);
+        desktop.set("WAYLAND_DISPLAY", "wayland-0");
+        assert_eq!(of(&desktop), Compute::Likely);
+        desktop.image.cuda = Observed::Known(Some("/usr/local/cuda/lib64".into()));
+        assert_eq!(of(&desktop), Compute::Wanted);
+        let mut raw = World::cdi(1);
+        raw.container.gpu_given = Observed::Known(Given::RawDevices);
+        raw.set("NVIDIA_DRIVER_CAPABILITIES", "compute");
+        assert_eq!(of(&raw), Compute::Wanted);
     }
 
     #[test]

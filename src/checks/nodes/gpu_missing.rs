@@ -96,7 +96,11 @@ fn gpu_missing_altogether(facts: &Facts<'_>) -> Judgement {
     if container.devices.known()?.iter().any(|node| role(&node.path) == Role::Gpu) {
         return Ok(Outcome::Pass);
     }
-    Failure::new(missing(facts, "nvidia")?, CHECKS[0].messages[1])
+    // Somebody wrote that a GPU is wanted; else CDI may have brought what else there is of its kind: an IMEX
+    // channel, the driver alone for a daemon.
+    let asked = container.visible_devices.known()?.is_some() && container.scheduler.is_none();
+    let severity = if asked { missing(facts, "nvidia")? } else { Severity::Warning };
+    Failure::new(severity, CHECKS[0].messages[1])
         .arg("node", "/dev/nvidia0")
         .only(&[Action::RegenerateCdi])
         .saw("container.devices", "no GPU's node", "the container's /dev")
@@ -156,6 +160,12 @@ mod tests {
         let mut world = World::cdi(1);
         world.without_node("/dev/nvidia0", false);
         assert_eq!(world.short(ID).severity, Severity::Error);
+        let mut daemon = world.clone();
+        daemon.container.visible_devices = Observed::Known(None);
+        assert_eq!(daemon.short(ID).severity, Severity::Warning, "nobody wrote that it wants one");
+        daemon = world.clone();
+        daemon.container.scheduler = Some(crate::model::container::Scheduler::Kubernetes);
+        assert_eq!(daemon.short(ID).severity, Severity::Warning, "the image wrote it");
         world.set("NVCT_EMPTY_DEVICE", "");
         world.silent(ID);
         let mut none = World::cdi(1);

@@ -103,7 +103,10 @@ fn gid_lost_in_container(facts: &Facts<'_>) -> Judgement {
         .filter(|(device, node)| !granted(&device.path) && !may(user, device, node.mode >> 3 & 0o6))
         .collect();
     let Some((first, node)) = lost.first() else { return Ok(Outcome::Pass) };
-    Failure::new(severity(facts, &lost)?, CHECKS[0].messages[0])
+    // A program that raises its privileges may open what its user may not.
+    let may_rise = container.privileged_entrypoint == Some(true);
+    let severity = if may_rise { Severity::Warning } else { severity(facts, &lost)? };
+    Failure::new(severity, CHECKS[0].messages[0])
         .arg("node", list(lost.iter().map(|(device, _)| device.path.as_str())))
         .arg("mode", format!("{:04o}", node.mode))
         .arg("gid", node.gid)

@@ -5,7 +5,7 @@ use crate::checks::not_applicable;
 use crate::model::container::Given;
 use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
 
-use super::expect::{Compute, Subject, compute, subject};
+use super::expect::{Compute, Subject, compute, has_gpu_node, subject};
 use super::role::{CONTROL, UVM, UVM_TOOLS, has_node, machine_has_no_nodes};
 use super::ways::missing;
 
@@ -83,7 +83,7 @@ fn control_missing(facts: &Facts<'_>) -> Judgement {
         Some(Subject::Machine) if facts.host.device_nodes.known()?.contains_key(CONTROL) => Ok(Outcome::Pass),
         Some(Subject::Machine) => lacking_on_machine(facts, &CONTROL_CHECKS[0], 1, CONTROL, "nvidia"),
         Some(Subject::Container) if has_node(facts, CONTROL)? => Ok(Outcome::Pass),
-        Some(Subject::Container) => lacking(facts, &CONTROL_CHECKS[0], missing(facts, "nvidia")?, CONTROL),
+        Some(Subject::Container) => lacking(facts, &CONTROL_CHECKS[0], of_a_gpu(facts, "nvidia")?, CONTROL),
     }
 }
 
@@ -96,9 +96,14 @@ fn uvm_missing(facts: &Facts<'_>) -> Judgement {
         Some(Subject::Container) => match compute(facts)? {
             Compute::Unwanted => not_applicable(),
             Compute::Likely => lacking(facts, &UVM_CHECKS[0], Severity::Warning, UVM),
-            Compute::Wanted => lacking(facts, &UVM_CHECKS[0], missing(facts, "nvidia_uvm")?, UVM),
+            Compute::Wanted => lacking(facts, &UVM_CHECKS[0], of_a_gpu(facts, "nvidia_uvm")?, UVM),
         },
     }
+}
+
+/// How bad it is that a node is missing which GPUs need: no more than a warning where no GPU is given.
+fn of_a_gpu(facts: &Facts<'_>, module: &str) -> Result<Severity, Unknown> {
+    if has_gpu_node(facts)? { missing(facts, module) } else { Ok(Severity::Warning) }
 }
 
 fn uvm_tools_missing(facts: &Facts<'_>) -> Judgement {
@@ -212,6 +217,22 @@ mod tests {
         assert_eq!(world.short("uvm-node-missing").severity, Severity::Warning);
         world.set("NVIDIA_DRIVER_CAPABILITIES", "compute,utility");
         assert_eq!(world.short("uvm-node-missing").severity, Severity::Error);
+    }
+
+    #[test]
+    fn what_is_given_without_a_gpu_needs_no_gpus_nodes() {
+        use crate::model::container::ContainerNode;
+        for given in [Given::Cdi, Given::RawDevices] {
+            let mut world = World::cdi(1);
+            world.container.gpu_given = Observed::Known(given);
+            let node = |path: &str| ContainerNode { path: path.into(), ..ContainerNode::default() };
+            let paths = ["/dev/nvidia-caps-imex-channels/channel0", "/dev/nvidia-nvswitchctl"];
+            world.container.devices = Observed::Known(paths.map(node).into());
+            world.container.spec_devices = Observed::Known(Parts::default());
+            for id in ["control-node-missing", "uvm-node-missing"] {
+                assert_eq!(world.failure(id).severity, Severity::Warning, "{id} {given:?}");
+            }
+        }
     }
 
     #[test]

@@ -96,9 +96,9 @@ fn configured(host: &Host) -> Result<Option<(&str, u32)>, Unknown> {
     Ok(mode.map(|mode| (value, mode)))
 }
 
-/// Not even the owner may read and write, or bits are set that mean nothing for a node.
+/// Not even the owner may read and write, or others may not, and bits are set that mean nothing for a node.
 fn is_nonsense(mode: u32) -> bool {
-    mode & 0o600 != 0o600 || mode & 0o7000 != 0
+    mode & 0o600 != 0o600 || (mode & 0o7000 != 0 && mode & 0o006 != 0o006)
 }
 
 fn is_needed(path: &str) -> bool {
@@ -143,7 +143,7 @@ mod tests {
         let mut by_cdi = world;
         by_cdi.host.cdi = Observed::Known(vec![CdiSpec { kind: "nvidia.com/gpu".into(), ..CdiSpec::default() }]);
         assert_eq!(by_cdi.short(MODE).severity, Severity::Warning);
-        for mode in [0o666, 0o660, 0o600] {
+        for mode in [0o666, 0o660, 0o600, 0o1666] {
             with_mode(World::machine(1), mode).silent(MODE);
         }
     }

@@ -1,10 +1,12 @@
 //! What mounts do to the GPU: shared memory, and what a user's mount hides.
 
 use crate::checks::not_applicable;
+use crate::knowledge::driver_capabilities::Capabilities;
+use crate::knowledge::toolkit::{CDI_HOOK, SKIPS_EXISTING, library_is_older};
 use crate::model::container::{Given, Mount};
-use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
-use super::expect::subject;
+use super::expect::{arguments_of_tool, subject};
 use super::given::given_count;
 
 /// Checks of this file.
@@ -28,14 +30,21 @@ pub(super) const CHECKS: &[Check] = &[
         title: "a mount of /run collides with what the toolkit injects",
         why: "The legacy hook mounts the driver's sockets below /run; where a user's bind of the machine's /run already shows them it cannot create its target, and the container does not start.",
         messages: &[
-            "the bind of {source} on {destination} collides with {socket}, which NVIDIA's hook mounts there: the hook will fail",
+            "the bind of {source} on {destination} collides with {socket}, which NVIDIA's hook mounts there: before toolkit 1.12 the hook fails",
         ],
-        remedy: &[Step {
-            action: Action::ChangeEnvironment,
-            text: "Mount only the files that the container needs (such as /var/run/docker.sock) instead of all of /run.",
-            command: None,
-        }],
-        severities: &[Severity::Error],
+        remedy: &[
+            Step {
+                action: Action::ChangeEnvironment,
+                text: "Mount only the files that the container needs (such as /var/run/docker.sock), not all of /run.",
+                command: None,
+            },
+            Step {
+                action: Action::ChangePackages,
+                text: "Or update the NVIDIA Container Toolkit to 1.12 or later.",
+                command: None,
+            },
+        ],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Hook],
         judge: mount_covers_run,
     },
@@ -72,6 +81,15 @@ fn mount_covers_run(facts: &Facts<'_>) -> Judgement {
     {
         return not_applicable();
     }
+    // The sockets come with utility alone (libnvidia-container src/nvc_info.c, `lookup_ipcs`).
+    let capabilities = Capabilities::of(container.environment.known()?);
+    let utility = match arguments_of_tool(facts) {
+        Some(arguments) => arguments.iter().any(|argument| argument == "--utility"),
+        None => capabilities == Capabilities::Default || capabilities.names("utility"),
+    };
+    if !utility {
+        return not_applicable();
+    }
     // Without a socket on the machine there is nothing to collide with.
     if facts.host.sockets.looked_at()?.is_some_and(Vec::is_empty) {
         return Ok(Outcome::Pass);
@@ -87,13 +105,27 @@ fn mount_covers_run(facts: &Facts<'_>) -> Judgement {
         Some((*bind, sockets.iter().find(|socket| below_run(socket).is_some_and(|s| is_below(&s, &inside)))?))
     });
     let Some((bind, socket)) = covered else { return Ok(Outcome::Pass) };
-    Failure::new(Severity::Error, CHECKS[1].messages[0])
+    let Some(severity) = of_the_tools_age(facts.host)? else { return Ok(Outcome::Pass) };
+    Failure::new(severity, CHECKS[1].messages[0])
         .foreign("source", &bind.source)
         .foreign("destination", &bind.destination)
         .arg("socket", socket)
         .saw("container.mounts", format!("{} on {}", short(&bind.source), short(&bind.destination)), "mounts")
         .saw("host.sockets", socket, "/run")
         .found()
+}
+
+/// Older tools stop at what is there already; `None`: this one does not.
+fn of_the_tools_age(host: &Host) -> Result<Option<Severity>, Unknown> {
+    let toolkit = &host.toolkit;
+    toolkit.version.looked_at()?;
+    Ok(match library_is_older(toolkit, SKIPS_EXISTING) {
+        Ok(Some(true)) => Some(Severity::Error),
+        Ok(Some(false)) => None,
+        // no package tells; a program that is younger than the change does
+        Ok(None) | Err(_) if toolkit.programs.seen().is_some_and(|p| p.contains_key(CDI_HOOK)) => None,
+        Ok(None) | Err(_) => Some(Severity::Warning),
+    })
 }
 
 fn short(path: &str) -> String {
@@ -138,6 +170,7 @@ mod tests {
     fn binding(source: &str, destination: &str) -> World {
         let mut world = World::legacy(1, LegacyState::StillToRun);
         world.host.sockets = Observed::Known(vec![SOCKET.into()]);
+        world.host.toolkit.version = Observed::Known(Some("1.11.0".parse().unwrap()));
         let mount = Mount {
             source: source.into(),
             destination: destination.into(),
@@ -174,6 +207,33 @@ mod tests {
             ("/run/nvidia", "/run/nvidia"),
         ] {
             binding(source, destination).silent(RUN);
+        }
+    }
+
+    #[test]
+    fn newer_tools_leave_alone_what_is_there() {
+        let mut world = binding("/run", "/run");
+        world.host.toolkit.library = Some("1.12.0".parse().unwrap());
+        world.silent(RUN);
+        world.host.toolkit.library = None;
+        world.host.toolkit.version = Observed::Known(Some("1.17.8".parse().unwrap()));
+        world.silent(RUN);
+        world.host.toolkit.version = unseen();
+        world.silent(RUN);
+        world.host.toolkit.programs = Observed::default();
+        assert_eq!(world.short(RUN).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn who_does_not_ask_for_utility_gets_no_socket() {
+        let mut world = binding("/run", "/run");
+        for (value, collides) in [("compute", false), ("compute,video", false), ("all", true), ("", true)] {
+            world.set("NVIDIA_DRIVER_CAPABILITIES", value);
+            if collides {
+                assert_eq!(world.short(RUN).severity, Severity::Error, "{value}");
+            } else {
+                world.silent(RUN);
+            }
         }
     }
 

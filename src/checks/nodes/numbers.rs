@@ -322,6 +322,13 @@ mod tests {
     }
 
     #[test]
+    fn a_node_under_another_name_keeps_its_number() {
+        let mut world = World::cdi(1);
+        world.node("/dev/nvidia0").minor = 1;
+        world.silent("node-number-mismatch");
+    }
+
+    #[test]
     fn what_is_no_device() {
         let with = |path: &str, kind| {
             let mut world = World::cdi(2);

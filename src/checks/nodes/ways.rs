@@ -26,13 +26,12 @@ fn hook_loads_modules(host: &Host) -> bool {
     config.and_then(|c| c.load_kmods) != Some(false) && host.inside != Some(Inside::UnprivilegedLxc)
 }
 
-/// The module lies on disk for the running kernel; a containerised driver keeps its own elsewhere, so there
-/// it is enough that it is loaded. Where nobody could look, it may be; a machine that is only laid out has
-/// what it shows.
+/// The module is loaded, so that only its node is to be made (a containerised driver keeps its file elsewhere,
+/// an update of the kernel may have removed it), or lies on disk for the running kernel. Where nobody could
+/// look, it may lie there; a machine that is only laid out has what it shows.
 fn at_hand(host: &Host, module: &str) -> Result<bool, Unknown> {
-    let containerised = !matches!(host.driver.root.path.as_str(), "" | "/");
     let loaded = host.driver.modules.seen().is_some_and(|loaded| loaded.contains_key(module));
-    Ok((containerised && loaded) || on_disk(host, module)?.unwrap_or(!host.laid_out))
+    Ok(loaded || on_disk(host, module)?.unwrap_or(!host.laid_out))
 }
 
 /// The module lies on disk for the running kernel; `None`: nobody could look.
@@ -92,10 +91,9 @@ mod tests {
         assert_eq!(of(&ran, "nvidia"), Severity::Error);
 
         let mut loaded = with_files(World::legacy(1, LegacyState::StillToRun), &[]);
-        loaded.host.driver.modules = World::host(1).driver.modules;
         assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Error);
-        loaded.host.driver.root.path = "/run/nvidia/driver".into();
-        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning);
+        loaded.host.driver.modules = World::host(1).driver.modules;
+        assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning, "nvidia-modprobe makes its node");
         loaded.host.driver.module_files = unseen();
         loaded.host.driver.modules = Observed::default();
         assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning, "it may be there");

@@ -1,14 +1,13 @@
 //! Parts of the driver that the container's work needs and `NVIDIA_DRIVER_CAPABILITIES` leaves out.
 
 use super::asked::{has_legacy_hook, reads_variables};
-use crate::checks::not_applicable;
-use crate::knowledge::driver_capabilities::{Capabilities, word_of_cuda};
+use crate::checks::{cuda, not_applicable};
+use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::{require, toolkit, variables};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::container::{Given, Strength};
+use crate::model::container::Given;
 use crate::model::host::Platform;
-use crate::model::wording::quote;
-use crate::model::{Facts, Host, Unknown};
+use crate::model::{Facts, Host};
 
 const STATED: &str = "NVIDIA_DRIVER_CAPABILITIES={value} lacks compute: NVIDIA's hook brings neither libcuda nor \
                       /dev/nvidia-uvm, so CUDA cannot start";
@@ -95,7 +94,7 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     if capabilities.allow_compute() {
         return Ok(Outcome::Pass);
     }
-    let sign = sign_of_cuda(facts)?;
+    let sign = cuda::sign(facts)?;
     // graphics or video by name, and no word of CUDA: the container knows what it needs
     if capabilities.name_another_use() && sign.is_none() {
         return not_applicable();
@@ -112,31 +111,14 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     }
     // utility alone is what monitors ask for; a scheduler's own (device plugins, exporters) above all,
     // and these switch the image's requirements off
-    let may_be_a_monitor = container.scheduler.is_some() || require::is_disabled(environment);
+    let may_be_a_monitor =
+        container.scheduler.is_some() || require::is_disabled(environment) || cuda::only_monitors(container);
     match sign {
         Some((fact, value, source)) if !capabilities.name_another_use() && !may_be_a_monitor => {
             failure(Severity::Error, STATED).saw(fact, value, source).found()
         }
         _ => failure(Severity::Warning, MAY_BE_MEANT).found(),
     }
-}
-
-/// A fact with its value, and where it was seen.
-type Sign = (&'static str, String, &'static str);
-
-/// What says that CUDA work is meant. The request for a GPU alone does not.
-fn sign_of_cuda(facts: &Facts<'_>) -> Result<Option<Sign>, Unknown> {
-    let container = facts.container;
-    let environment = container.environment.known()?;
-    if let Some(variable) = word_of_cuda(environment) {
-        return Ok(Some(("container.environment", variable.to_owned(), "config.json")));
-    }
-    if container.wants_gpu.strength == Strength::Demand {
-        return Ok(Some(("container.wants_gpu", quote(&container.wants_gpu.why), "config.json")));
-    }
-    // where nobody could look a warning is right in any case
-    let files = facts.image.cuda.seen().and_then(Option::as_ref);
-    Ok(files.map(|path| ("image.cuda", quote(path), "the image's files")))
 }
 
 fn machine(facts: &Facts<'_>) -> Judgement {
@@ -257,6 +239,11 @@ mod tests {
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
         let mut world = with("utility");
         world.set("NVIDIA_DISABLE_REQUIRE", "true");
+        assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
+        let mut world = with("utility");
+        world.set("CUDA_VERSION", "12.4.1");
+        assert_eq!(world.failure(COMPUTE).severity, Severity::Error);
+        world.container.args = Observed::Known(vec!["nvidia-smi".into(), "-l".into()]);
         assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
     }
 

@@ -71,7 +71,7 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
             .saw("container.libcuda", "none", "container")
             .only(remedy)
             .found(),
-        (None, Some(library)) if !chose_no_gpu(facts)? => Failure::new(severity, NO_NODE)
+        (None, Some(library)) if !chose_no_gpu(facts)? => Failure::new(without_node(facts, severity)?, NO_NODE)
             .foreign("library", library)
             .arg("way", way::to_give(container))
             .saw("container.devices", nodes.len(), "container")
@@ -79,6 +79,15 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
             .found(),
         _ => Ok(Outcome::Pass),
     }
+}
+
+/// CDI has more to give than GPUs: an IMEX channel, the driver alone for a daemon. Only who wrote that a GPU
+/// is wanted is let down.
+fn without_node(facts: &Facts<'_>, severity: Severity) -> Result<Severity, Unknown> {
+    let container = facts.container;
+    let asked = visible(container)?.is_some() && container.scheduler.is_none();
+    let by_cdi = *container.gpu_given.known()? == Given::Cdi;
+    Ok(if by_cdi && !asked { Severity::Warning } else { severity })
 }
 
 fn cause(given: Given) -> &'static str {
@@ -92,7 +101,9 @@ fn cause(given: Given) -> &'static str {
 
 /// `none` gives the driver's files and no GPU, on purpose.
 fn chose_no_gpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
-    Ok(visible(facts.container)?.is_some_and(|v| parse(v) == Request::None))
+    let container = facts.container;
+    let by_cdi = container.variable("NVCT_EMPTY_DEVICE")?.is_some();
+    Ok(by_cdi || visible(container)?.is_some_and(|v| parse(v) == Request::None))
 }
 
 #[cfg(test)]

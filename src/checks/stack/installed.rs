@@ -104,6 +104,13 @@ fn cli_missing(facts: &Facts<'_>) -> Judgement {
     if programs.contains_key("nvidia-container-cli") {
         return Ok(Outcome::Pass);
     }
+    if let Some(path) = host.toolkit.config.seen().and_then(|config| config.as_ref()?.cli_path.as_deref()) {
+        return Err(Unknown::new(
+            "host.toolkit.programs",
+            path,
+            "the tool is configured to lie there, and nobody looked",
+        ));
+    }
     if !programs.contains_key(base_name(&hook.path)) || !is_where_programs_are(&hook.path) {
         let reason = format!("{} is not among the programs seen, so others may lie elsewhere too", hook.path);
         return Err(Unknown::new("host.toolkit.programs", "/usr/bin", reason));
@@ -115,7 +122,7 @@ fn cli_missing(facts: &Facts<'_>) -> Judgement {
 mod tests {
     use crate::checks::testing::{World, unseen};
     use crate::model::container::LegacyState;
-    use crate::model::host::{CdiDevice, CdiNode, CdiSpec, Platform};
+    use crate::model::host::{CdiDevice, CdiNode, CdiSpec, Platform, ToolkitConfig};
     use crate::model::{Observed, Severity};
 
     const TOOLKIT: &str = "toolkit-not-installed";
@@ -190,6 +197,10 @@ mod tests {
         world.silent(CLI);
         remove(&mut world, "nvidia-container-cli");
         assert_eq!(world.failure(CLI).severity, Severity::Error);
+        let mut configured = world.clone();
+        let config = ToolkitConfig { cli_path: Some("/srv/nvidia-container-cli".into()), ..ToolkitConfig::default() };
+        configured.host.toolkit.config = Observed::Known(Some(config));
+        configured.unknown(CLI);
         remove(&mut world, "nvidia-container-runtime-hook");
         world.unknown(CLI);
         let mut world = World::cdi(1);

@@ -96,7 +96,9 @@ fn l4t_mismatch(facts: &Facts<'_>) -> Judgement {
     let (Some(of_image), Some(of_host)) = (image.parse::<Release>().ok(), release(facts.host)) else {
         return not_applicable();
     };
-    let (image_major, host_major) = (of_image.number(0), of_host.number(0));
+    // 34 was the preview of 35
+    let generation = |release: &Release| if release.number(0) == 34 { 35 } else { release.number(0) };
+    let (image_major, host_major) = (generation(&of_image), generation(&of_host));
     if image_major == host_major {
         return Ok(Outcome::Pass);
     }
@@ -197,6 +199,7 @@ mod tests {
             ("32.7.1", "35.4.1", Some(Severity::Error)),
             ("35.4.1", "36.4.3", Some(Severity::Warning)),
             ("36.2.0", "36.4.3", None),
+            ("35.4.1", "34.1.1", None),
             ("latest", "36.4.3", None),
         ] {
             let mut world = jetson(World::asking("all"), host);

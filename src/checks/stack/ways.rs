@@ -129,10 +129,10 @@ fn canonical(directory: &str) -> String {
     directory.strip_prefix("/var/run/").map_or_else(|| directory.to_owned(), |rest| format!("/run/{rest}"))
 }
 
-/// The toolkit is older than `since`. Where no package tells its release, a program that is younger than
+/// The toolkit's library is older than `since`. Where no package tells its release, a program that is younger than
 /// `since` proves that it is not. `None`: there is no package of it.
 pub(super) fn is_older(host: &Host, since: &str, younger: &str) -> Result<Option<bool>, Unknown> {
-    match toolkit::is_older(&host.toolkit, since) {
+    match toolkit::library_is_older(&host.toolkit, since) {
         Err(_) if host.toolkit.programs.seen().is_some_and(|p| p.contains_key(younger)) => Ok(Some(false)),
         answer => answer,
     }

@@ -226,8 +226,13 @@ mod tests {
         let node = crate::model::host::Node { major: 195, minor: 0, ..Default::default() };
         host.device_nodes = Observed::Known([("/dev/nvidia0".to_owned(), node)].into());
         assert_eq!(with_host(&spec, Some(&host)), Observed::Known(Given::None), "no rule lets it be used");
-        let privileged = with_privileges(spec, false);
+        let privileged = with_privileges(spec.clone(), false);
         assert_eq!(with_host(&privileged, Some(&host)), Observed::Known(Given::Privileged));
+        // docker's --device-cgroup-rule 'c *:* rmw', for whatever is plugged in
+        let mut wildcard = spec;
+        let rules = wildcard["linux"]["resources"]["devices"].as_array_mut().unwrap();
+        rules.push(json!({"allow": true, "type": "c", "access": "rwm"}));
+        assert_eq!(with_host(&wildcard, Some(&host)), Observed::Known(Given::Privileged));
     }
 
     #[test]

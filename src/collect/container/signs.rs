@@ -19,6 +19,8 @@ pub(super) struct Signs<'a> {
     pub(super) vfio: bool,
     /// Other nodes of the host: engines list them for privileged containers only.
     others: usize,
+    /// The host's whole `/dev`, with rules that let its GPU be used.
+    whole_dev: bool,
     /// The last rule about everything allows it.
     allow_all: bool,
     /// No rule could be read, or there is none, as without root.
@@ -50,10 +52,10 @@ impl<'a> Signs<'a> {
         self.nvidia || self.wsl || self.tegra
     }
 
-    /// All of the host's nodes: the rule that allows all, or, where there are no rules, nodes that nobody
-    /// asks for one by one.
+    /// All of the host's nodes: the rule that allows all, the whole `/dev`, or, where there are no rules,
+    /// nodes that nobody asks for one by one.
     pub(super) fn privileged(&self) -> bool {
-        self.allow_all || (self.no_rules && self.many_others())
+        self.allow_all || self.whole_dev || (self.no_rules && self.many_others())
     }
 
     /// More of the host's nodes than a user names: docker and podman list at least full, null, random,
@@ -134,6 +136,7 @@ impl<'a> Signs<'a> {
                 let usable =
                     nodes.iter().filter(|(_, node)| DeviceRule::allow_read_write(rules, node.major, node.minor));
                 usable.for_each(|(path, _)| self.node(path));
+                self.whole_dev = self.gpu_nodes();
                 self.others = usize::MAX;
             }
             Err(unknown) => self.unread = Some(unknown),

@@ -80,8 +80,15 @@ pub(super) fn selinux(tree: &Tree) -> Observed<Option<SeLinux>> {
     let read = || {
         let Some(enforce) = short(tree, "/sys/fs/selinux/enforce")? else { return Ok(None) };
         // "current pending"
-        let boolean = short(tree, "/sys/fs/selinux/booleans/container_use_devices")?;
-        let container_use_devices = boolean.map(|text| text.starts_with('1'));
+        let boolean = |name: &str| -> Result<Option<bool>, Unseen> {
+            let text = short(tree, &format!("/sys/fs/selinux/booleans/{name}"))?;
+            Ok(text.map(|text| text.starts_with('1')))
+        };
+        // The nodes of GPUs are xserver_misc_device_t, for which newer policies have a boolean of their own
+        // (container-selinux 2.236.0).
+        let of_gpus = boolean("container_use_xserver_devices")?;
+        let of_all = boolean("container_use_devices")?;
+        let container_use_devices = if of_gpus == Some(true) { of_gpus } else { of_all };
         Ok(Some(SeLinux { enforcing: enforce == "1", container_use_devices }))
     };
     fact("host.selinux", read())
@@ -152,6 +159,11 @@ mod tests {
         laid.write(SECURE_BOOT, [6, 0, 0, 0, 1]);
         let expected = SeLinux { enforcing: true, container_use_devices: Some(false) };
         assert_eq!(selinux(&laid.tree()), Observed::Known(Some(expected)));
+        laid.write("/sys/fs/selinux/booleans/container_use_xserver_devices", "0 0");
+        assert_eq!(selinux(&laid.tree()), Observed::Known(Some(expected)));
+        laid.write("/sys/fs/selinux/booleans/container_use_xserver_devices", "1 1");
+        let lets = SeLinux { enforcing: true, container_use_devices: Some(true) };
+        assert_eq!(selinux(&laid.tree()), Observed::Known(Some(lets)));
         assert_eq!(secure_boot(&laid.tree()), Observed::Known(Some(true)));
         assert_eq!(cgroup_v2(&laid.tree()), Observed::Known(true));
         let bare = Laid::out(&[]);

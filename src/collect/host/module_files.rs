@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
-use super::look::{each_line, fact, names, names_if_there};
+use super::look::{each_line, ending, fact, names, names_if_there};
 use crate::collect::tree::Tree;
 use crate::model::host::{ModuleFiles, NodeKind};
 use crate::model::{Observed, Unseen};
@@ -84,7 +84,7 @@ fn signed(tree: &Tree, found: &Found) -> Option<bool> {
 }
 
 fn ends_signed(tree: &Tree, path: &str) -> Option<bool> {
-    let mut file = tree.file(path).ok()?.filter(|_| path.ends_with(".ko"))?;
+    let mut file = tree.file(path).ok()?.filter(|_| ending(path) == "ko")?;
     let size = file.seek(SeekFrom::End(0)).ok()?;
     let mut end = [0; SIGNATURE.len()];
     let Some(start) = size.checked_sub(end.len() as u64) else { return Some(false) };

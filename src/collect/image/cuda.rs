@@ -111,7 +111,7 @@ fn is_runtime_library(name: &str) -> bool {
 }
 
 /// A package of Python that works with CUDA, by the directory of its metadata (`NAME-VERSION.dist-info`).
-/// Names as on PyPI; a local version `+cu124` or `+cpu` tells builds of the same name apart.
+/// Names as on `PyPI`; a local version `+cu124` or `+cpu` tells builds of the same name apart.
 fn is_for_cuda(name: &str, beside: &[String]) -> bool {
     let Some(stem) = name.strip_suffix(".dist-info").or_else(|| name.strip_suffix(".egg-info")) else { return false };
     let (package, version) = stem.split_once('-').unwrap_or((stem, ""));

@@ -77,6 +77,9 @@ pub struct Container {
     /// Where the dynamic loader would find libcuda in the container; empty: nowhere.
     #[serde(skip)]
     pub libcuda: Observed<Vec<String>>,
+    /// Its program and that one's arguments.
+    #[serde(skip)]
+    pub args: Observed<Vec<String>>,
     /// Its program's user.
     pub user: Observed<Identity>,
     /// Its user namespace, inside to outside; empty: the engine's own.

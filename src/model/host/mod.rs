@@ -102,7 +102,8 @@ pub struct Host {
 pub struct SeLinux {
     /// `/sys/fs/selinux/enforce` is 1.
     pub enforcing: bool,
-    /// The policy's boolean that lets containers use devices; `None`: the policy has no such boolean.
+    /// One of the policy's booleans that let containers use GPUs' nodes, `container_use_devices` and
+    /// `container_use_xserver_devices`, is on; `None`: the policy has no such boolean.
     pub container_use_devices: Option<bool>,
 }
 

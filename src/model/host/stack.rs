@@ -11,6 +11,10 @@ use crate::model::{Observed, Release};
 pub struct Toolkit {
     /// Its version by the package database; `None`: no package of it is installed.
     pub version: Observed<Option<Release>>,
+    /// Version of the library below it, libnvidia-container, whose package may be newer; `None`: no package
+    /// tells it.
+    #[serde(skip)]
+    pub library: Option<Release>,
     /// Version of the package `nvidia-container-runtime-hook`, which the toolkit replaced in 2019: it counts
     /// its versions apart, and whatever it is, it is older. `None`: it is not installed, or the toolkit is too.
     #[serde(skip)]
@@ -44,6 +48,10 @@ pub struct ToolkitConfig {
     pub load_kmods: Option<bool>,
     /// `[nvidia-container-cli] user`
     pub cli_user: Option<String>,
+    /// `[nvidia-container-cli] path`
+    pub cli_path: Option<String>,
+    /// `supported-driver-capabilities`
+    pub supported_capabilities: Option<String>,
     /// `[nvidia-container-cli] ldconfig`
     pub ldconfig: Option<String>,
     /// `[nvidia-container-runtime] mode`

@@ -1,10 +1,10 @@
 //! A CDI specification that gives GPUs without nvidia-uvm, written before its module was loaded.
 
 use super::{lacking_node, used};
+use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::not_applicable;
 use crate::checks::stack::is_native_with_gpu;
 use crate::checks::stack::ways::{self, Mechanism};
-use crate::knowledge::driver_capabilities::{Capabilities, speaks_of_cuda};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::{CdiDevice, CdiNode, CdiSpec, Majors, Platform};
 use crate::model::{Facts, Host};
@@ -43,14 +43,13 @@ fn lacks_uvm(facts: &Facts<'_>) -> Judgement {
     if host.platform != Platform::Native || lacking_node(facts.container)? != Some(UVM) {
         return not_applicable();
     }
-    // graphics by name, and no word of CUDA: no need of it
-    let environment = facts.container.environment.known()?;
-    let capabilities = Capabilities::of(environment);
-    if capabilities.name_another_use() && !capabilities.allow_compute() && !speaks_of_cuda(environment) {
-        return not_applicable();
-    }
+    let severity = match compute(facts)? {
+        Compute::Unwanted => return not_applicable(),
+        Compute::Likely => Severity::Warning,
+        Compute::Wanted => Severity::Error,
+    };
     match used(host)?.into_iter().find_map(|spec| Some((spec, first_without(spec)?))) {
-        Some((spec, device)) => failure(Severity::Error, spec, device),
+        Some((spec, device)) => failure(severity, spec, device),
         None => Ok(Outcome::Pass),
     }
 }
@@ -148,6 +147,11 @@ mod tests {
         let mut graphics = container();
         graphics.set("NVIDIA_DRIVER_CAPABILITIES", "graphics,display");
         graphics.silent(ID);
+        let mut monitor = container();
+        monitor.container.args = Observed::Known(vec!["nvidia-smi".into()]);
+        assert_eq!(monitor.failure(ID).severity, Severity::Warning);
+        monitor.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
+        monitor.silent(ID);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A CDI specification that names what is gone, or another driver.
 
 use super::{lacking_node, used};
+use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::not_applicable;
 use crate::checks::stack::is_native_with_gpu;
 use crate::checks::stack::ways::{self, Mechanism};
@@ -42,13 +43,14 @@ fn stale(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     let Some(node) = lacking_node(facts.container)? else { return not_applicable() };
+    let needed = node != "/dev/nvidia-uvm" || compute(facts)? == Compute::Wanted;
+    let severity = if needed { Severity::Error } else { Severity::Warning };
     for spec in used(host)? {
-        if let Some(failure) = of_another_driver(host, spec)? {
-            return failure.found();
-        }
         // it started without the node, so that the specification has lost it since
-        if let Some(path) = spec.gone.iter().find(|path| *path == node) {
-            return gone(spec, path).found();
+        let lost = || spec.gone.iter().find(|path| *path == node).map(|path| gone(spec, path));
+        if let Some(mut failure) = of_another_driver(host, spec)?.or_else(lost) {
+            failure.severity = severity;
+            return failure.found();
         }
     }
     Ok(Outcome::Pass)

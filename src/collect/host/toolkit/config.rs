@@ -49,6 +49,8 @@ fn parse(table: &Table, path: &str) -> ToolkitConfig {
         no_cgroups: boolean(&[cli, "no-cgroups"]),
         load_kmods: boolean(&[cli, "load-kmods"]),
         cli_user: text(&[cli, "user"]),
+        cli_path: text(&[cli, "path"]),
+        supported_capabilities: text(&["supported-driver-capabilities"]),
         ldconfig: text(&[cli, "ldconfig"]),
         mode: text(&[runtime, "mode"]),
         runtimes: at(&[runtime, "runtimes"])
@@ -108,6 +110,8 @@ skip-mode-detection = true
             no_cgroups: None,
             load_kmods: Some(true),
             cli_user: Some("root:video".into()),
+            cli_path: None,
+            supported_capabilities: Some("compat32,compute,display,graphics,ngx,utility,video".into()),
             ldconfig: Some("@/sbin/ldconfig.real".into()),
             mode: Some("auto".into()),
             runtimes: Some(vec!["runc".into(), "crun".into()]),

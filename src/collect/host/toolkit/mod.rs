@@ -21,11 +21,13 @@ const PROGRAMS: [&str; 6] = [
     "nvidia-ctk",
     "nvidia-cdi-hook",
 ];
-const DIRECTORIES: [&str; 8] = [
+const DIRECTORIES: [&str; 10] = [
     "/usr/bin",
     "/usr/local/bin",
     "/usr/local/nvidia/toolkit",
     "/usr/sbin",
+    "/usr/local/sbin",
+    "/sbin",
     "/bin",
     "/opt/bin",
     "/run/current-system/sw/bin",
@@ -38,8 +40,9 @@ pub fn toolkit(tree: &Tree) -> Toolkit {
     let any = programs.as_ref().is_ok_and(|programs| !programs.is_empty());
     let versions = packages::versions(tree, any);
     Toolkit {
-        predecessor: versions.as_ref().ok().and_then(|(_, predecessor)| predecessor.clone()),
-        version: fact("host.toolkit.version", versions.map(|(toolkit, _)| toolkit)),
+        library: versions.as_ref().ok().and_then(|versions| versions.library.clone()),
+        predecessor: versions.as_ref().ok().and_then(|versions| versions.predecessor.clone()),
+        version: fact("host.toolkit.version", versions.map(|versions| versions.toolkit)),
         programs: fact("host.toolkit.programs", programs),
         config: config(tree),
     }

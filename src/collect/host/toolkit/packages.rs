@@ -13,29 +13,42 @@ const PACMAN: &str = "/var/lib/pacman/local";
 const RPM: [&str; 2] = ["/var/lib/rpm", "/usr/lib/sysimage/rpm"];
 
 /// Packages whose version is the toolkit's, the best witness first.
-const VERSIONED: [&str; 3] = ["nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container1"];
+const VERSIONED: [&str; 4] = ["nvidia-container-toolkit", "nvidia-container-toolkit-base", LIBRARY[0], LIBRARY[1]];
+/// The library's package: Debian's and NVIDIA's name, Arch's name.
+const LIBRARY: [&str; 2] = ["libnvidia-container1", "libnvidia-container"];
 /// The hook's package of 2018, with numbers of its own up to 1.4.0 (toolkit `packaging/debian/changelog.old`,
 /// d34b3046); the toolkit's packages replace it.
 const PREDECESSOR: &str = "nvidia-container-runtime-hook";
 /// Packages that bring the toolkit, and count their versions otherwise (3.x, 2.x).
 const UNVERSIONED: [&str; 2] = ["nvidia-container-runtime", "nvidia-docker2"];
 
-/// The toolkit's version, and that of the package which it replaced if this is installed instead; `None`
-/// and `None`: no package of it is installed, and no program of it is there either.
-pub(super) fn versions(tree: &Tree, has_programs: bool) -> Result<(Option<Release>, Option<Release>), Unseen> {
+/// What packages tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Versions {
+    /// Of the toolkit.
+    pub(super) toolkit: Option<Release>,
+    /// Of the library below it.
+    pub(super) library: Option<Release>,
+    /// Of the package that the toolkit replaced, if this is installed instead.
+    pub(super) predecessor: Option<Release>,
+}
+
+/// The versions; none at all: no package of the toolkit is installed, and no program of it is there either.
+pub(super) fn versions(tree: &Tree, has_programs: bool) -> Result<Versions, Unseen> {
     let mut installed = dpkg(tree)?;
     installed.extend(pacman(tree)?);
     let is_replaced = VERSIONED.iter().take(2).any(|name| installed.contains_key(*name));
     let predecessor = installed.get(PREDECESSOR).filter(|_| !is_replaced).and_then(|version| release(version));
-    let toolkit = VERSIONED.into_iter().find_map(|name| release(installed.get(name)?));
-    if toolkit.is_some() || predecessor.is_some() {
-        return Ok((toolkit, predecessor));
+    let first = |names: &[&str]| names.iter().find_map(|name| release(installed.get(*name)?));
+    let versions = Versions { toolkit: first(&VERSIONED), library: first(&LIBRARY), predecessor };
+    if versions != Versions::default() {
+        return Ok(versions);
     }
     if !installed.is_empty() {
         return Err(Unseen::new(DPKG, "only packages are installed that do not tell the toolkit's version"));
     }
     if !has_programs {
-        return Ok((None, None));
+        return Ok(Versions::default());
     }
     let rpm = RPM.into_iter().find(|path| seems_there(tree, path));
     Err(match rpm {
@@ -95,15 +108,15 @@ mod tests {
 
     fn told(laid: &Laid, has_programs: bool) -> Result<Option<String>, String> {
         let versions = versions(&laid.tree(), has_programs).map_err(|unseen| unseen.source);
-        versions.map(|(toolkit, _)| toolkit.map(|v| v.to_string()))
+        versions.map(|v| v.toolkit.map(|v| v.to_string()))
     }
 
     #[test]
     fn the_package_that_the_toolkit_replaced_is_no_toolkit() {
         let of = |packages: &[(&str, &str)]| {
             let text: String = packages.iter().map(|(name, v)| stanza(name, "install ok installed", v)).collect();
-            let (toolkit, predecessor) = versions(&Laid::out(&[(DPKG, &text)]).tree(), true).unwrap();
-            (toolkit.map(|v| v.to_string()), predecessor.map(|v| v.to_string()))
+            let found = versions(&Laid::out(&[(DPKG, &text)]).tree(), true).unwrap();
+            (found.toolkit.map(|v| v.to_string()), found.predecessor.map(|v| v.to_string()))
         };
         let old = (PREDECESSOR, "1.4.0-1");
         assert_eq!(of(&[old]), (None, Some("1.4.0".into())));
@@ -122,6 +135,17 @@ mod tests {
         assert_eq!(told(&Laid::out(&[(DPKG, &text)]), false), Ok(None));
         let text = stanza("nvidia-docker2", installed, "2.13.0-1");
         assert!(told(&Laid::out(&[(DPKG, &text)]), false).is_err());
+    }
+
+    #[test]
+    fn the_librarys_package_may_be_newer_than_the_toolkits() {
+        let text = stanza("nvidia-container-toolkit", "install ok installed", "1.7.0-1")
+            + &stanza("libnvidia-container1", "install ok installed", "1.14.3-1");
+        let found = versions(&Laid::out(&[(DPKG, &text)]).tree(), true).unwrap();
+        assert_eq!((found.toolkit.unwrap().as_str(), found.library.unwrap().as_str()), ("1.7.0", "1.14.3"));
+        let laid = Laid::out(&[]);
+        laid.directory("/var/lib/pacman/local/libnvidia-container-1.17.8-1");
+        assert_eq!(versions(&laid.tree(), true).unwrap().library.unwrap().as_str(), "1.17.8");
     }
 
     #[test]
