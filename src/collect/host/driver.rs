@@ -93,10 +93,12 @@ fn modules(
     }
     if laid_out || !looked {
         if let Some(majors) = majors {
+            // its name stands beside those of `nvidia`, all with one number: a list of modules knows better
+            let modeset = majors.0.get("nvidia-modeset").filter(|_| !looked);
             looked = true;
             found.extend(majors.gpu().map(|_| "nvidia"));
             found.extend(majors.uvm().map(|_| "nvidia_uvm"));
-            found.extend(majors.0.get("nvidia-modeset").map(|_| "nvidia_modeset"));
+            found.extend(modeset.map(|_| "nvidia_modeset"));
         }
         found.extend(banner.then_some("nvidia"));
     }
@@ -168,6 +170,15 @@ mod tests {
             assert_eq!(seen.built_for, Some(processor));
             assert_eq!(seen.facts.params.seen().unwrap()["DeviceFileMode"], "438");
         }
+    }
+
+    #[test]
+    fn a_list_of_modules_knows_better_than_the_number_that_modeset_shares() {
+        let devices = "Character devices:\n195 nvidia\n195 nvidia-modeset\n195 nvidiactl\n";
+        let laid = Laid::out(&[("/proc/devices", devices)]);
+        assert_eq!(modules_of(&seen(&laid, true)), ["nvidia", "nvidia_modeset"]);
+        laid.write("/proc/modules", "nvidia 1048576 0 - Live 0x0000000000000000 (POE)\n");
+        assert_eq!(modules_of(&seen(&laid, true)), ["nvidia"]);
     }
 
     #[test]
