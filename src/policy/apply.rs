@@ -43,7 +43,8 @@ const ESSENTIAL: [&str; 6] = [
 pub fn report(policy: &Policy, container: Option<&Container>, ignore: &[String], outcomes: Vec<Judged>) -> Report {
     let asked = container.map(|c| policy.asked_by(c)).unwrap_or_default();
     let exempt = container.and_then(|c| policy.exempt.reason(c));
-    let ignored = |id: &str| policy.ignore.contains(id) || asked.ignore.contains(id) || ignore.iter().any(|i| i == id);
+    let ignored =
+        |id: &str| policy.ignore.contains(id) || asked.ignore.contains(id) || ignore.iter().any(|i| i.trim() == id);
 
     let mut report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new() };
     for Judged { family, check, judgement } in outcomes {

@@ -111,8 +111,8 @@ mod tests {
         let mut privileged = empty.clone();
         let Observed::Known(user) = &mut privileged.container.user else { panic!() };
         user.capabilities.as_mut().unwrap().bounding = u64::MAX;
-        for world in [maker, daemon, monitor, watcher, privileged] {
-            assert_eq!(severity(&world), Severity::Warning);
+        for world in [&maker, &daemon, &monitor, &watcher, &privileged] {
+            assert_eq!(severity(world), Severity::Warning);
         }
         assert_eq!(severity(&empty), Severity::Error);
     }

@@ -129,10 +129,12 @@ fn modules(
     }
     if laid_out || !looked {
         if let Some(majors) = majors {
+            // its name stands beside those of `nvidia`, all with one number: a list of modules knows better
+            let modeset = majors.0.get("nvidia-modeset").filter(|_| !looked);
             looked = true;
             found.extend(majors.gpu().map(|_| "nvidia"));
             found.extend(majors.uvm().map(|_| "nvidia_uvm"));
-            found.extend(majors.0.get("nvidia-modeset").map(|_| "nvidia_modeset"));
+            found.extend(modeset.map(|_| "nvidia_modeset"));
         }
         found.extend(banner.then_some("nvidia"));
     }
@@ -215,6 +217,15 @@ mod tests {
         banner(&tree, &mut facts, Instant::now() + std::time::Duration::from_secs(20));
         assert_eq!(facts.version, Observed::Known(Some("580.95.05".parse().unwrap())));
         assert_eq!(facts.open_kernel_modules, Observed::Known(Some(true)));
+    }
+
+    #[test]
+    fn a_list_of_modules_knows_better_than_the_number_that_modeset_shares() {
+        let devices = "Character devices:\n195 nvidia\n195 nvidia-modeset\n195 nvidiactl\n";
+        let laid = Laid::out(&[("/proc/devices", devices)]);
+        assert_eq!(modules_of(&seen(&laid, true)), ["nvidia", "nvidia_modeset"]);
+        laid.write("/proc/modules", "nvidia 1048576 0 - Live 0x0000000000000000 (POE)\n");
+        assert_eq!(modules_of(&seen(&laid, true)), ["nvidia"]);
     }
 
     #[test]
