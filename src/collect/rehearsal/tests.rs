@@ -1,5 +1,4 @@
 //! Rehearsals on a rootfs of our own. They need root; real runtimes are in `integration/rehearsal`.
-#![expect(clippy::disallowed_macros, reason = "a skipped test says why")]
 
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
@@ -10,6 +9,7 @@ use nix::unistd::{getegid, geteuid, getgroups};
 use tempfile::TempDir;
 
 use super::*;
+use crate::collect::testing::skip;
 use crate::model::container::{CapabilitySets, Refusal};
 use nix::errno::Errno;
 
@@ -21,7 +21,7 @@ fn rootfs() -> Option<TempDir> {
     std::fs::create_dir(root.path().join("dev")).unwrap();
     let node = root.path().join("dev/probe");
     if mknod(&node, SFlag::S_IFCHR, Mode::empty(), makedev(195, 0)).is_err() {
-        println!("skipped: device nodes can be made by root only");
+        skip("device nodes can be made by root only");
         return None;
     }
     std::fs::remove_file(node).unwrap();
@@ -234,7 +234,7 @@ fn access_control_lists_count() {
     let Some(root) = rootfs() else { return };
     node(&root, "/dev/nvidia0", 0o666, 0, 0);
     if !acl(&root.path().join("dev/nvidia0"), 1000, 0, 6) {
-        return println!("skipped: this file system has no access control lists");
+        return skip("this file system has no access control lists");
     }
     assert_eq!(access(&root, &user(1000, 1000, &[]), "/dev/nvidia0"), BY_MODE);
     assert_eq!(access(&root, &user(1001, 1000, &[]), "/dev/nvidia0"), Access::Granted);
