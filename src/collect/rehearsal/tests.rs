@@ -1,5 +1,6 @@
 //! Rehearsals on a rootfs of our own. They need root; real runtimes are in `integration/rehearsal`.
 
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use nix::unistd::{getegid, geteuid, getgroups};
 use tempfile::TempDir;
 
 use super::*;
-use crate::collect::testing::skip;
+use crate::collect::child;
+use crate::collect::testing::{Call, forbid, skip};
 use crate::model::container::{CapabilitySets, Refusal};
 use nix::errno::Errno;
 
@@ -205,6 +207,36 @@ fn the_way_back_in_the_own_process_leads_to_the_same_identity() {
         let sheet = ask_in_place(&mut plan).unwrap();
         assert_eq!(sheet.rows[0].access, expected);
         assert_eq!(state(), before);
+    }
+}
+
+#[test]
+fn a_process_that_cannot_be_itself_again_ends_there() {
+    let Some(root) = rootfs() else { return };
+    node(&root, "/dev/nvidia0", 0o660, 0, 44);
+    let root = nix::fcntl::open(root.path(), nix::fcntl::OFlag::O_PATH, Mode::empty()).unwrap();
+    let identity = user(1000, 1000, &[]);
+    let questions = [Question::of(&Wish::of("/dev/nvidia0"))];
+    for barred in [false, true] {
+        let answer = child::run(Instant::now() + Duration::from_secs(10), 64, |out| {
+            let mut plan = Plan {
+                root: root.as_fd(),
+                user_namespace: None,
+                identity: &identity,
+                runtime: RuntimeKind::Runc,
+                groups: Some(&[]),
+                became: &mut [],
+                questions: &questions,
+            };
+            if barred {
+                forbid(&Call { number: libc::SYS_setresuid, only: Some((1, 0)) });
+            }
+            let asked = ask_in_place(&mut plan).is_ok();
+            let _ = write!(out, "{asked} {}", geteuid());
+        });
+        let answer = answer.unwrap();
+        let expected: (&[u8], bool) = if barred { (b"", false) } else { (b"true 0", true) };
+        assert_eq!((&*answer.bytes, answer.complete), expected);
     }
 }
 
