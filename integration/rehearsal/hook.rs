@@ -61,11 +61,18 @@ pub(super) fn answer(place: Place<'_>, question: &Value) -> Value {
         },
         privileged_entrypoint: question["entrypoint"].as_bool(),
         deadline: Duration::from_millis(question["deadline"].as_u64().unwrap_or(5000)),
+        expendable: false,
     };
     let start = Instant::now();
     let mut answers = rehearse(&rehearsal);
     let micros = u64::try_from(start.elapsed().as_micros()).unwrap();
     answers.truncate(nodes.len());
+    // What the shipped hook's throw-away child does. Last: it does not leave the container's device cgroup.
+    if matches!(place, Place::Runtime { .. }) && question["deadline"].is_null() {
+        let words = |answers: &[Answer]| answers.iter().map(word).collect::<Vec<_>>();
+        let in_place = rehearse(&Rehearsal { nodes: nodes.clone(), expendable: true, ..rehearsal });
+        assert_eq!(words(&in_place), words(&answers), "in place, and in a child of its own");
+    }
     json!({
         "answers": answers.iter().map(word).collect::<Value>(),
         "micros": micros,

@@ -114,6 +114,7 @@ fn running(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result
             runtime: RuntimeKind::Unknown,
             privileged_entrypoint: Some(false),
             deadline: REHEARSAL,
+            expendable: false,
         });
         for (node, answer) in nodes.iter_mut().zip(answers) {
             if let Look::Node(stat) = &answer.look {

@@ -91,11 +91,24 @@ pub(super) fn as_child(plan: &mut Plan<'_>, cgroup: Join<'_>, parent: Pid, sheet
 /// An error: nothing was asked, and nothing has changed. Where the way back is barred this does not return: to
 /// go on as the container's user would be wrong in every answer that follows. So it is for a process that only
 /// looks, which those who wait for it then find dead.
-pub(super) fn in_place(plan: &mut Plan<'_>, groups: &mut [u32], sheet: &mut Sheet) -> nix::Result<()> {
+///
+/// `cgroup`: this process may enter the container's device cgroup for good, as it is thrown away soon, and
+/// dies with its parent. `None`: it is there.
+pub(super) fn in_place(
+    plan: &mut Plan<'_>,
+    cgroup: Option<Join<'_>>,
+    groups: &mut [u32],
+    sheet: &mut Sheet,
+) -> nix::Result<()> {
     let (users, own_groups) = (getresuid()?, getresgid()?);
     let capabilities = sys::capabilities()?;
     let count = sys::groups(groups)?;
-    let done = assume(plan, &mut sheet.head).and_then(|()| ask(plan, sheet));
+    let parent = cgroup.is_some().then(getppid);
+    if let Some(cgroup) = cgroup {
+        sheet.head.join = enter(cgroup).err().unwrap_or(Errno::UnknownErrno);
+    }
+    let done =
+        assume(plan, &mut sheet.head).and_then(|()| parent.map_or(Ok(()), guard)).and_then(|()| ask(plan, sheet));
     sheet.end(done);
     let own_groups_lost = plan.groups.is_some() && sheet.head.step != Step::Groups;
     let back = || {

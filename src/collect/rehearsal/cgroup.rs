@@ -98,6 +98,11 @@ impl Group {
 }
 
 impl Door {
+    /// A single thread enters by itself, and with it no memory of its process: v1 only.
+    pub(super) fn is_entered_by_thread(&self) -> bool {
+        self.group.hierarchy == Hierarchy::Devices
+    }
+
     /// The directory in which a child can be born (`clone3`, `CLONE_INTO_CGROUP`): v2 only.
     pub(super) fn birthplace(&self) -> Option<&OwnedFd> {
         (self.group.hierarchy == Hierarchy::Unified).then_some(&self.directory)

@@ -34,7 +34,7 @@ mod tests;
 pub use capabilities::effective_after_exec;
 pub use names::nvidia_names;
 
-use act::{Plan, Question};
+use act::{Join, Plan, Question};
 use outcome::Witness;
 use run::Silence;
 use scene::Scene;
@@ -60,6 +60,10 @@ pub struct Rehearsal<'a> {
     pub privileged_entrypoint: Option<bool>,
     /// How long it may take in all. 200 ms are a thousand times what it takes.
     pub deadline: Duration,
+    /// This process is a child that looks and is then thrown away, outside the container's namespaces: it may
+    /// act itself where that takes no other namespace and no memory of the container's. Saves a process; the
+    /// deadline is then the caller's to keep.
+    pub expendable: bool,
 }
 
 /// From where the container is seen.
@@ -243,10 +247,21 @@ fn ask<'a>(
         questions,
     };
     let door = scene.cgroup.as_ref().map(Option::as_ref).map_err(drop);
+    if rehearsal.expendable && plan.user_namespace.is_none() {
+        let handle = door.ok().flatten().filter(|door| door.is_entered_by_thread()).map(|door| (door, door.handle()));
+        let join = match (door, &handle) {
+            (Ok(None), _) => Some(Join::Nothing),
+            (_, Some((door, Ok(file)))) => Some(Join::Write(&door.group, file.as_fd())),
+            _ => None,
+        };
+        if join.is_some() {
+            return Ok((ask_in_place(&mut plan, join)?, root));
+        }
+    }
     let sheet = match run::in_child(&mut plan, door, deadline) {
         Ok(sheet) => sheet,
         // inside the container its limit of processes counts
-        Err(Silence::Unborn(_)) if matches!(rehearsal.place, Place::Container { .. }) => ask_in_place(&mut plan)?,
+        Err(Silence::Unborn(_)) if matches!(rehearsal.place, Place::Container { .. }) => ask_in_place(&mut plan, None)?,
         Err(Silence::Unborn(errno)) => return Err(format!("no process could be made to ask the kernel ({errno:?})")),
         Err(Silence::Killed) => return Err("the process that asked the kernel was killed".to_owned()),
         Err(Silence::Late) => return Err("the kernel was not asked in time".to_owned()),
@@ -254,11 +269,11 @@ fn ask<'a>(
     Ok((sheet, root))
 }
 
-fn ask_in_place(plan: &mut Plan<'_>) -> Result<Sheet, String> {
+fn ask_in_place(plan: &mut Plan<'_>, cgroup: Option<Join<'_>>) -> Result<Sheet, String> {
     let failed = |errno| format!("the identity of this process could not be read ({errno:?})");
     let mut groups = vec![0; sys::count_groups().map_err(failed)?];
     let mut sheet = Sheet::blank(plan.questions.len());
-    act::in_place(plan, &mut groups, &mut sheet).map_err(failed)?;
+    act::in_place(plan, cgroup, &mut groups, &mut sheet).map_err(failed)?;
     Ok(sheet)
 }
 

@@ -51,6 +51,7 @@ fn rehearsal<'a>(root: &'a Path, identity: &'a Identity, nodes: &[&str]) -> Rehe
         runtime: RuntimeKind::Runc,
         privileged_entrypoint: Some(false),
         deadline: Duration::from_secs(5),
+        expendable: false,
     }
 }
 
@@ -204,7 +205,7 @@ fn the_way_back_in_the_own_process_leads_to_the_same_identity() {
             questions: &questions,
         };
         let before = state();
-        let sheet = ask_in_place(&mut plan).unwrap();
+        let sheet = ask_in_place(&mut plan, None).unwrap();
         assert_eq!(sheet.rows[0].access, expected);
         assert_eq!(state(), before);
     }
@@ -231,7 +232,7 @@ fn a_process_that_cannot_be_itself_again_ends_there() {
             if barred {
                 forbid(&Call { number: libc::SYS_setresuid, only: Some((1, 0)) });
             }
-            let asked = ask_in_place(&mut plan).is_ok();
+            let asked = ask_in_place(&mut plan, None).is_ok();
             let _ = write!(out, "{asked} {}", geteuid());
         });
         let answer = answer.unwrap();

@@ -186,6 +186,8 @@ fn rehearse(
         runtime: looker.runtime,
         privileged_entrypoint,
         deadline: REHEARSAL,
+        // In the container's own namespaces this process must not show itself under its user's identity.
+        expendable: called.stage() != Stage::CreateContainer,
     });
     let mut answers: BTreeMap<String, rehearsal::Answer> = answers.into_iter().map(|a| (a.path.clone(), a)).collect();
     for node in nodes {
