@@ -93,9 +93,9 @@ struct Seen {
 }
 
 fn read_hook(state: &State, at: Stage, own_program: Option<&str>, host: &Host, files: &Tree) -> Seen {
-    let called = Called::read(state.clone(), at, files);
+    let called = Called::read(state.clone(), at, own_program.map(str::to_owned), files);
     let read_host = || host.clone();
-    let mut inside = called.inside(own_program, &read_host, files);
+    let mut inside = called.inside(&read_host, files);
     inside.devices();
     inside.privileged_entrypoint();
     inside.libcuda();

@@ -25,14 +25,18 @@ pub struct Called {
     spec: Spec,
     bundle: Option<PathBuf>,
     root_path: Option<PathBuf>,
-    /// A step of docker's classic builder, which the spec does not show.
-    is_classic_build: bool,
+    /// The path of the hook as it is registered.
+    own_program: Option<String>,
+    /// What the spec alone says, and whether that leaves nothing to do.
+    by_spec: Container,
+    idle: bool,
 }
 
 impl Called {
-    /// Reads the spec of a state. `files`: the machine's, from `/` as this process sees it. Nothing makes
-    /// this fail: what could not be read is unknown.
-    pub fn read(state: State, at: Stage, files: &Tree) -> Self {
+    /// Reads the spec of a state. `own_program`: the path of the hook as it is registered; `files`: the
+    /// machine's, from `/` as this process sees it. Nothing makes this fail: what could not be read is
+    /// unknown.
+    pub fn read(state: State, at: Stage, own_program: Option<String>, files: &Tree) -> Self {
         let (bundle, spec) = spec(&state, files);
         // crun's `root` is as the spec has it: absolute, or relative to the bundle
         let written = spec.root_path().or(state.root.as_deref()).map(Path::new);
@@ -40,43 +44,44 @@ impl Called {
             Some(bundle) => Some(bundle.join(root)),
             None => root.is_absolute().then(|| root.to_owned()),
         });
-        let called = Self { state, stage: at, spec, bundle, root_path, is_classic_build: false };
-        let draft = Draft::new(&called.spec, called.call(None), None);
-        let unsaid = draft.container.engine == EngineName::Docker && draft.container.builder.is_none();
-        let open = unsaid && !draft.is_idle();
-        let is_classic_build = open && classic_build::is_step(&called.spec, &called.state.id, files);
-        Self { is_classic_build, ..called }
+        let by_spec = Container::default();
+        let mut called = Self { state, stage: at, spec, bundle, root_path, own_program, by_spec, idle: false };
+        let draft = called.draft(None);
+        let idle = draft.is_idle();
+        let mut by_spec = draft.container;
+        // A step of docker's classic builder, which the spec does not show.
+        let unsaid = by_spec.engine == EngineName::Docker && by_spec.builder.is_none();
+        if unsaid && !idle && classic_build::is_step(&called.spec, &called.state.id, files) {
+            by_spec.builder = Some(Builder::DockerClassic);
+        }
+        (called.by_spec, called.idle) = (by_spec, idle);
+        called
     }
 
     /// By its spec it neither wants a GPU nor was given one.
     pub fn is_idle(&self) -> bool {
-        Draft::new(&self.spec, self.call(None), None).is_idle()
+        self.idle
     }
 
-    /// What the spec says; nodes and libcuda are unknown here.
-    pub fn container(&self, own_program: Option<&str>, host: Option<&Host>) -> Container {
-        let mut container = Draft::new(&self.spec, self.call(own_program), host).container;
-        if self.is_classic_build {
-            container.builder = Some(Builder::DockerClassic);
-        }
-        container
+    /// What the spec alone says; nodes and libcuda are unknown here.
+    pub fn by_spec(&self) -> &Container {
+        &self.by_spec
+    }
+
+    /// The same, on a machine.
+    pub fn on(&self, host: &Host) -> Container {
+        Container { builder: self.by_spec.builder, ..self.draft(Some(host)).container }
     }
 
     /// Enters the container to look around in it. `read_host` is called where its nodes depend on the
     /// machine's.
-    pub fn inside<'a>(
-        &'a self,
-        own_program: Option<&'a str>,
-        read_host: &'a dyn Fn() -> Host,
-        files: &'a Tree,
-    ) -> Inside<'a> {
+    pub fn inside<'a>(&'a self, read_host: &'a dyn Fn() -> Host, files: &'a Tree) -> Inside<'a> {
         let (rootfs, is_working_directory) = self.rootfs(files);
-        let by_spec = self.container(own_program, None);
         let host = OnceCell::new();
-        if by_spec.legacy_hook.is_some() || by_spec.gpu_given.seen().is_none() || rootfs.is_none() {
+        if self.by_spec.legacy_hook.is_some() || self.by_spec.gpu_given.seen().is_none() || rootfs.is_none() {
             host.get_or_init(read_host);
         }
-        let draft = Draft::new(&self.spec, self.call(own_program), host.get());
+        let draft = self.draft(host.get());
         Inside { draft, host, files, rootfs, is_working_directory }
     }
 
@@ -105,9 +110,11 @@ impl Called {
         self.state.root.is_some()
     }
 
-    fn call<'a>(&'a self, own_program: Option<&'a str>) -> Call<'a> {
+    fn draft(&self, host: Option<&Host>) -> Draft<'_> {
         let bundle = self.bundle.as_deref().unwrap_or(&self.state.bundle).to_str().unwrap_or_default();
-        Call { id: &self.state.id, bundle, moment: Moment::Hook(self.stage), own_program }
+        let own_program = self.own_program.as_deref();
+        let call = Call { id: &self.state.id, bundle, moment: Moment::Hook(self.stage), own_program };
+        Draft::new(&self.spec, call, host)
     }
 
     /// The container's root file system, with its mounts; whether it is the working directory.

@@ -65,24 +65,18 @@ pub(super) struct Looking {
 }
 
 /// Begins to look. `read_host` reads the machine, where the container's nodes depend on it.
-pub(super) fn begin(
-    called: &Called,
-    own_program: Option<&str>,
-    read_host: &dyn Fn() -> Host,
-    laid_out: bool,
-    files: &Tree,
-) -> Looking {
+pub(super) fn begin(called: &Called, read_host: &dyn Fn() -> Host, laid_out: bool, files: &Tree) -> Looking {
     // Before there is a child, whose parent would be the hook itself.
-    let runtime = runtime(called, &called.container(own_program, None), files);
+    let runtime = runtime(called, called.by_spec(), files);
     let looker = Looker { called, runtime, laid_out };
-    let child = child::start(TOLD_LIMIT, |out| look(&looker, &mut called.inside(own_program, read_host, files), out));
+    let child = child::start(TOLD_LIMIT, |out| look(&looker, &mut called.inside(read_host, files), out));
     Looking { child: child.ok() }
 }
 
 impl Looking {
     /// What showed until the deadline.
-    pub(super) fn finish(self, called: &Called, own_program: Option<&str>, host: &Host, deadline: Instant) -> Gathered {
-        let mut container = called.container(own_program, Some(host));
+    pub(super) fn finish(self, called: &Called, host: &Host, deadline: Instant) -> Gathered {
+        let mut container = called.on(host);
         let late = |fact: &str| Unknown::new(fact, "the container", "it did not show in time");
         container.devices = Observed::Unknown(late("container.devices"));
         container.libcuda = Observed::Unknown(late("container.libcuda"));

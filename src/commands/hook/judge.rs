@@ -53,22 +53,22 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
     };
     // A machine may be laid out elsewhere; the bundle lies where the state says.
     let here = arguments.host_root.as_ref().and_then(|_| Tree::open(Path::new("/"), Kind::Host).ok());
-    let called = Called::read(state, arguments.stage, here.as_ref().unwrap_or(&files));
+    let called = Called::read(state, arguments.stage, arguments.own_program.clone(), here.as_ref().unwrap_or(&files));
     if called.is_idle() {
         return Decided::default();
     }
     let (policy, notes) = configuration::read(arguments.config.as_deref(), &files);
     let mut remarks = notes.clone();
     remarks.extend(arguments.odd.iter().map(|odd| format!("ignored: {odd}")));
-    let glance = called.container(None, None);
-    let mode = policy.mode_for(&glance);
-    let lowered = policy.asked_by(&glance).lowered;
+    let glance = called.by_spec();
+    let mode = policy.mode_for(glance);
+    let lowered = policy.asked_by(glance).lowered;
     let asked = !lowered.is_empty();
     remarks.extend(lowered);
     if mode == Mode::Off {
         // The administrator's own is no news; an image's is.
         if asked {
-            Record { arguments, files: &files, started, mode, remarks }.write(&unjudged(), &glance, true);
+            Record { arguments, files: &files, started, mode, remarks }.write(&unjudged(), glance, true);
         }
         return Decided::default();
     }
@@ -134,10 +134,9 @@ impl Question<'_> {
         };
         // The machine is read while a child looks into the container.
         let read = || host::read(self.files, &options);
-        let own_program = self.arguments.own_program.as_deref();
-        let looking = gather::begin(self.called, own_program, &read, options.laid_out, self.files);
+        let looking = gather::begin(self.called, &read, options.laid_out, self.files);
         let mut host = read();
-        let gathered = looking.finish(self.called, own_program, &host, deadline);
+        let gathered = looking.finish(self.called, &host, deadline);
         let mut outcomes = ask(&host, &gathered);
         let mut read = BTreeSet::new();
         while Instant::now() < deadline && self.read_what_lacks(&outcomes, &mut host, &mut read) {
