@@ -42,6 +42,13 @@ pub const HOOK: &str = "nvidia-container-runtime-hook";
 /// The tool that the hook calls.
 pub const CLI: &str = "nvidia-container-cli";
 
+/// One of NVIDIA's own hooks, by its program: what these give is recognised from the spec. The GPU Operator wraps its
+/// programs and adds `.real`.
+pub fn is_hook_of_nvidia(program: &str) -> bool {
+    let name = base_name(program);
+    [HOOK, "nvidia-container-toolkit", CLI, CTK, CDI_HOOK].contains(&name.strip_suffix(".real").unwrap_or(name))
+}
+
 /// Where packages, the GPU Operator and NixOS put the programs, and where the host's facts come from: a
 /// program that is named there and was not seen is missing. Of other places nobody can say so.
 const PROGRAM_DIRS: [&str; 7] = [
