@@ -9,6 +9,8 @@ use crate::model::container::{CapabilitySets, Given};
 use crate::model::host::{Majors, Platform};
 use crate::model::{Container, Facts, Place, Unknown};
 
+use super::role::{Role, role};
+
 /// Whom a question about nodes and driver is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
@@ -39,7 +41,8 @@ fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
     }
     let given = match container.gpu_given.known()? {
         Given::None | Given::Wsl | Given::Tegra | Given::Vm => false,
-        Given::Cdi | Given::RawDevices => true,
+        Given::Cdi => true,
+        Given::RawDevices => has_node_of_work(container)?,
         Given::Privileged => container.asks_for_gpu(),
         Given::LegacyHook => legacy_injects(facts)?,
     };
@@ -47,6 +50,13 @@ fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
         judgeable(container)?;
     }
     Ok(given)
+}
+
+/// Single nodes are a GPU's only with one of those that GPU work goes through: an IMEX channel or a switch of
+/// the fabric alone is not.
+fn has_node_of_work(container: &Container) -> Result<bool, Unknown> {
+    let nodes = container.devices.known()?;
+    Ok(nodes.iter().any(|node| matches!(role(&node.path), Role::Control | Role::Gpu | Role::Uvm)))
 }
 
 /// A sandbox's devices are opened by a process outside it, so nothing here speaks of them.

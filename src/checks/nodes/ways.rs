@@ -3,7 +3,7 @@
 use crate::model::host::{EngineKind, Inside};
 use crate::model::{Facts, Host, Place, Severity, Unknown};
 
-use super::expect::may_set_up_the_machine;
+use super::expect::{has_gpu_node, may_set_up_the_machine};
 
 /// How bad it is that a module is not loaded, or that a node which it serves is missing.
 ///
@@ -17,6 +17,11 @@ pub(crate) fn missing(facts: &Facts<'_>, module: &str) -> Result<Severity, Unkno
         _ => legacy_way(host) && hook_loads_modules(host),
     };
     Ok(if somebody_may && at_hand(host, module)? { Severity::Warning } else { Severity::Error })
+}
+
+/// How bad it is that a node is missing which GPUs need: no more than a warning where no GPU is given.
+pub(crate) fn of_a_gpu(facts: &Facts<'_>, module: &str) -> Result<Severity, Unknown> {
+    if has_gpu_node(facts)? { missing(facts, module) } else { Ok(Severity::Warning) }
 }
 
 /// The legacy hook loads modules and makes nodes: the default of `load-kmods`, but not in a user
