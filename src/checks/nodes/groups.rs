@@ -1,7 +1,7 @@
 //! Nodes whose group is left behind on the way into the container.
 
 use crate::checks::not_applicable;
-use crate::model::container::{Access, CapabilitySets, ContainerNode, Given, Identity, Moment, Refusal, SpecDevice};
+use crate::model::container::{Access, ContainerNode, Given, Identity, Moment, Refusal, SpecDevice};
 use crate::model::host::Node;
 use crate::model::{
     Action, Check, Container, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown,
@@ -163,23 +163,11 @@ fn may(user: &Identity, device: &SpecDevice, wanted: u32) -> bool {
     } else {
         mode
     };
-    let capabilities = effective(user);
+    // What the lack of a `capabilities` object means depends on the runtime: it may mean all.
+    let capabilities = user.effective_after_exec().unwrap_or(u64::MAX);
     bits & wanted == wanted
         || capabilities & DAC_OVERRIDE != 0
         || (wanted & 0o2 == 0 && capabilities & DAC_READ_SEARCH != 0)
-}
-
-/// What the process will have after the runtime's execve, which is not the spec's effective set. What
-/// the lack of a `capabilities` object means to root depends on the runtime: here it means all.
-fn effective(user: &Identity) -> u64 {
-    let Some(CapabilitySets { bounding, inheritable, permitted, ambient, .. }) = user.capabilities else {
-        return if user.uid == 0 { u64::MAX } else { 0 };
-    };
-    match (user.uid, user.no_new_privileges) {
-        (0, false) => bounding | inheritable,
-        (0, true) => (bounding | inheritable) & permitted,
-        _ => ambient & permitted & inheritable,
-    }
 }
 
 #[cfg(test)]
@@ -254,6 +242,9 @@ mod tests {
         let sets = user(&mut able).capabilities.as_mut().unwrap();
         (sets.ambient, sets.inheritable) = (DAC_OVERRIDE, DAC_OVERRIDE);
         able.silent(GID);
+        let mut unsaid = regrouped(0o660);
+        user(&mut unsaid).capabilities = None;
+        unsaid.silent(GID);
         let mut member = regrouped(0o660);
         user(&mut member).additional_gids.push(0);
         member.silent(GID);
