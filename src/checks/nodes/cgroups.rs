@@ -5,6 +5,7 @@ use crate::model::container::{Access, DeviceRule, Given, Refusal, Scheduler};
 use crate::model::host::{EngineKind, Inside};
 use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
+use super::access::without_device_controller;
 use super::expect::{Subject, subject};
 use super::ways::{cdi_way, legacy_way};
 
@@ -158,7 +159,7 @@ fn warning(check: &'static Check, message: usize) -> Failure {
 fn no_cgroups_with_rootful(facts: &Facts<'_>) -> Judgement {
     let Some(subject) = subject(facts)? else { return not_applicable() };
     let Some((config, true)) = no_cgroups(facts.host)? else { return not_applicable() };
-    if facts.host.inside == Some(Inside::UnprivilegedLxc) {
+    if without_device_controller(facts.host) {
         return not_applicable();
     }
     let (severity, message) = match subject {
@@ -329,6 +330,9 @@ mod tests {
         world.container.rootless = true;
         world.silent(ROOTFUL);
         world.container.rootless = false;
+        let mut namespaced = world.clone();
+        namespaced.host.in_user_namespace = true;
+        namespaced.silent(ROOTFUL);
         allow(&mut world, None);
         world.silent(ROOTFUL);
         with_config(by_hook(LegacyState::StillToRun), None).silent(ROOTFUL);
