@@ -173,7 +173,7 @@ const MIG_UUIDS_SINCE: &str = "470";
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::LegacyState;
+    use crate::model::container::{Given, LegacyState};
     use crate::model::host::Platform;
     use crate::model::{Observed, Place, Severity};
 
@@ -260,8 +260,9 @@ mod tests {
     #[test]
     fn parts_of_gpus_are_counted_otherwise() {
         let mut world = with("2");
-        let Observed::Known(gpus) = &mut world.host.gpus else { panic!() };
-        gpus[0].mig = Some(true);
+        let path = "/dev/nvidia-caps/nvidia-cap21".to_owned();
+        let Observed::Known(nodes) = &mut world.container.devices else { panic!() };
+        nodes.push(crate::model::container::ContainerNode { path, ..Default::default() });
         assert_eq!(world.failure(RANGE).severity, Severity::Warning);
     }
 
