@@ -19,6 +19,23 @@ fn crun_starts_the_good_and_refuses_the_bad() {
     at_every_stage("crun");
 }
 
+/// CRI-O puts all of a pod's annotations into the spec, and so into the state that a hook reads. crun fails a
+/// start whose hook leaves part of it unread.
+#[test]
+fn a_long_state_is_read_to_its_end() {
+    if !needs::root() || !needs::tools(&["runc", "crun", "cc"]) {
+        return;
+    }
+    for (runtime, kilobytes) in [("crun", 300), ("crun", 3000), ("runc", 3000)] {
+        let ran = run(runtime, "createRuntime", |bundle| {
+            bundle.spec["annotations"] = serde_json::json!({"example.org/long": "x".repeat(kilobytes << 10)});
+        });
+        assert_eq!(ran.code, 0, "{runtime}, {kilobytes} kB: {ran:?}");
+        assert_eq!(ran.stdout, "the container runs\n", "{runtime}, {kilobytes} kB");
+        assert_eq!(ran.log["decision"], "start", "{runtime}, {kilobytes} kB");
+    }
+}
+
 fn at_every_stage(runtime: &str) {
     if !needs::root() || !needs::tools(&[runtime, "cc"]) {
         return;
@@ -68,7 +85,9 @@ fn run(runtime: &str, stage: &str, spoil: impl FnOnce(&mut Bundle)) -> Ran {
     bundle.hook(stage, &programs::hook(), &arguments);
     spoil(&mut bundle);
     bundle.write();
-    let id = format!("gpu-preflight-{runtime}-{stage}");
+    let place = scratch.at("");
+    let unique = place.file_name().map(|name| name.to_string_lossy().replace('.', "")).unwrap_or_default();
+    let id = format!("gpu-preflight-{runtime}-{stage}-{unique}");
     let command = [
         runtime.into(),
         "--root".into(),

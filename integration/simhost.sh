@@ -66,6 +66,7 @@ lay_driver() {
     mkdir -p "sys/module/$module"
     echo "$DRIVER" >"sys/module/$module/version"
     echo live >"sys/module/$module/initstate"
+    echo POE >"sys/module/$module/taint"
     echo "$module 1000000 0 - Live 0x0000000000000000 (O)" >>proc/modules
   done
   if has nvidia; then

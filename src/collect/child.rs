@@ -6,16 +6,29 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag};
-use nix::libc::c_int;
+use nix::libc::{self, c_int};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus};
 use nix::unistd::{ForkResult, Pid};
+
+/// The last byte of an answer that is whole (ASCII's end of transmission), which no text contains: where the
+/// starter ignores SIGCHLD, nobody learns how a child ended.
+const DONE: u8 = 4;
+
+/// For a child that closed its pipe, or was killed: it has only to end.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// A child that closed its pipe ends within microseconds: so often it is asked for before anybody sleeps.
+const ROUNDS: u32 = 50;
+
+/// Where descriptors have to be tried one by one, so many: a limit of millions is common and none is used up.
+const MOST_TRIED: u32 = 65_536;
 
 /// What a child said, and whether it came to its end.
 #[derive(Debug)]
@@ -43,14 +56,15 @@ pub fn run(deadline: Instant, limit: usize, work: impl FnOnce(&mut File)) -> io:
     Ok(start(limit, work)?.finish(deadline))
 }
 
-/// Starts `work` in a child, which may write at most `limit` bytes into the file it is given.
+/// Starts `work` in a child, which may write at most `limit` bytes of text into the file it is given.
 ///
-/// The child has no standard descriptors, so it cannot hold an engine's pipes open; it is not dumpable
-/// and dies with its parent.
+/// The child has no standard descriptors, nor any other that its starter left open, so it cannot hold an engine's
+/// pipes open; it is not dumpable and dies with its parent.
 ///
 /// # Errors
 /// No pipe or no process could be made.
 pub fn start(limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Child> {
+    let limit = limit.saturating_add(1); // for DONE
     let (read, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     // Where all of it fits into the pipe, the parent sleeps until the end: to be woken for every piece
     // costs both sides more than the pieces.
@@ -71,13 +85,13 @@ pub fn start(limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Child> {
             let mut out = File::from(write);
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 work(&mut out);
-                out.flush()
+                out.write_all(&[DONE])
             }));
             let status = i32::from(!matches!(ended, Ok(Ok(()))));
             // SAFETY: _exit does not return and runs none of the parent's exit handlers.
             #[expect(unsafe_code, reason = "a forked child must not run the exit handlers of its parent")]
             unsafe {
-                nix::libc::_exit(status)
+                libc::_exit(status)
             }
         }
         ForkResult::Parent { child } => {
@@ -90,22 +104,52 @@ pub fn start(limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Child> {
 impl Child {
     /// Waits until it has ended, or ends it at the deadline.
     pub fn finish(self, deadline: Instant) -> Answer {
-        let (bytes, closed) = listen(&self.pipe, deadline, self.limit, self.fits);
-        Answer { bytes, complete: end(self.pid, closed) }
+        let (mut bytes, closed) = listen(&self.pipe, deadline, self.limit, self.fits);
+        let done = bytes.pop_if(|last| *last == DONE).is_some();
+        let ended = end(self.pid, closed);
+        Answer { bytes, complete: done && ended }
     }
 }
 
 /// No descriptors that belong to the engine, no core file, no life of its own.
 fn become_a_good_child(parent: Pid) {
-    for descriptor in 0..3 {
-        let _ = nix::unistd::close(descriptor);
-    }
+    close_inherited();
     let _ = nix::sys::prctl::set_dumpable(false);
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
     if nix::unistd::getppid() != parent {
         // The parent ended before it could be watched. Nobody listens any more.
         let _ = nix::sys::signal::raise(Signal::SIGKILL);
     }
+}
+
+/// Closes what this process did not open itself: only that is not closed on exec, for it came through one. A
+/// runtime waits for the end of its log's pipe, and a child may be left behind.
+fn close_inherited() {
+    for descriptor in listed().unwrap_or_else(|_| (0..most_descriptors().cast_signed()).collect()) {
+        // SAFETY: takes two integers and changes nothing.
+        #[expect(unsafe_code, reason = "nix asks only of descriptors that have an owner")]
+        let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
+        if flags >= 0 && flags & libc::FD_CLOEXEC == 0 {
+            let _ = nix::unistd::close(descriptor);
+        }
+    }
+}
+
+/// The descriptors that are open, and that of the list.
+fn listed() -> nix::Result<Vec<RawFd>> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let mut directory = Dir::open("/proc/self/fd", flags, nix::sys::stat::Mode::empty())?;
+    let mut found = Vec::new();
+    for entry in directory.iter() {
+        found.extend(entry?.file_name().to_str().ok().and_then(|name| name.parse::<RawFd>().ok()));
+    }
+    Ok(found)
+}
+
+/// Descriptors are below this number, as far as it is worth trying each. Allocates nothing.
+pub(super) fn most_descriptors() -> u32 {
+    let soft = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).map_or(u64::MAX, |l| l.0);
+    u32::try_from(soft).unwrap_or(u32::MAX).min(MOST_TRIED)
 }
 
 /// Everything until the end of the pipe, the deadline or the limit, and whether it was the end.
@@ -150,21 +194,33 @@ fn take(pipe: &OwnedFd, limit: usize, bytes: &mut Vec<u8>) -> Option<bool> {
     }
 }
 
-/// Ends the child and says whether it had ended well. A child that not even SIGKILL ends is left behind.
+/// Ends the child and says whether it had ended well, as far as that can be known. A child that not even SIGKILL
+/// ends is left behind.
 fn end(child: Pid, closed: bool) -> bool {
     if !closed {
         let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
     }
-    let patience = Instant::now() + Duration::from_millis(50);
+    let until = Instant::now() + PATIENCE;
+    let mut rounds = 0;
+    let mut pause = Duration::from_micros(50);
     loop {
-        // A child that closed its pipe is about to end: waiting is shorter than asking again.
-        let flags = if closed { None } else { Some(WaitPidFlag::WNOHANG) };
-        match nix::sys::wait::waitpid(child, flags) {
+        match nix::sys::wait::waitpid(child, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(_, status)) => return closed && status == 0,
-            Ok(WaitStatus::StillAlive) if Instant::now() < patience => std::thread::sleep(Duration::from_micros(500)),
-            Ok(WaitStatus::Signaled(..) | WaitStatus::StillAlive) => return false,
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => return false,
+            Ok(WaitStatus::Signaled(..)) => return false,
+            // the starter ignores SIGCHLD, so the kernel keeps no ends
+            Err(Errno::ECHILD) => return closed,
+            Ok(_) | Err(Errno::EINTR) if rounds < ROUNDS => {
+                rounds += 1;
+                std::thread::yield_now();
+            }
+            Ok(_) | Err(Errno::EINTR) if Instant::now() < until => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(5));
+            }
+            Ok(_) | Err(_) => {
+                let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
+                return false;
+            }
         }
     }
 }
@@ -208,5 +264,52 @@ mod tests {
         })
         .unwrap();
         assert!(!answer.complete);
+    }
+
+    #[test]
+    fn where_the_starter_ignores_children_an_end_is_still_told_from_a_death() {
+        use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, sigaction};
+        let answer = run(soon(10_000), 100, |out| {
+            let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+            // SAFETY: no handler is installed.
+            #[expect(unsafe_code, reason = "as a starter would have it")]
+            let _ = unsafe { sigaction(Signal::SIGCHLD, &ignore) }.unwrap();
+            let ended = run(soon(5000), 100, |out| out.write_all(b"all").unwrap()).unwrap();
+            let died = run(soon(5000), 100, |out| {
+                out.write_all(b"ha").unwrap();
+                nix::sys::signal::raise(Signal::SIGKILL).unwrap();
+            })
+            .unwrap();
+            let _ = write!(out, "{:?} {:?}", (ended.bytes, ended.complete), (died.bytes, died.complete));
+        })
+        .unwrap();
+        assert_eq!(String::from_utf8(answer.bytes).unwrap(), "([97, 108, 108], true) ([104, 97], false)");
+        assert!(answer.complete);
+    }
+
+    #[test]
+    fn a_child_that_closes_its_pipe_and_stays_is_not_waited_for() {
+        let start = Instant::now();
+        let answer = run(soon(5000), 100, |out| {
+            let _ = nix::unistd::close(std::os::fd::AsRawFd::as_raw_fd(out));
+            std::thread::sleep(Duration::from_secs(20));
+        })
+        .unwrap();
+        assert!(!answer.complete);
+        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn what_the_starter_left_open_is_closed_and_what_we_opened_is_not() {
+        let (end, inherited) = nix::unistd::pipe2(OFlag::O_NONBLOCK).unwrap();
+        let own = tempfile::tempfile().unwrap();
+        let child = start(100, |out| {
+            let open = [own.as_fd(), end.as_fd(), inherited.as_fd(), std::io::stdin().as_fd()]
+                .map(|fd| nix::fcntl::fcntl(fd, FcntlArg::F_GETFD).is_ok());
+            let _ = write!(out, "{open:?}");
+        })
+        .unwrap();
+        let answer = child.finish(soon(5000));
+        assert_eq!(String::from_utf8(answer.bytes).unwrap(), "[true, false, false, false]");
     }
 }

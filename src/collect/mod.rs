@@ -6,4 +6,6 @@ pub mod host;
 pub mod image;
 pub mod policy;
 pub mod rehearsal;
+#[cfg(test)]
+mod testing;
 pub mod tree;

@@ -12,8 +12,8 @@ use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKin
 use crate::collect::tree::Tree;
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
-use crate::model::container::{Given, Strength, Wants};
-use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Verdict};
+use crate::model::container::{Given, Moment, Strength, Wants};
+use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Unknown, Unseen, Verdict};
 use crate::policy::{self, Mode};
 use crate::report::json::Subjects;
 
@@ -28,6 +28,14 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
         Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
     let host = host::read(&files, &options);
     let mut reading = read(target, &host, &files)?;
+    if let Some(unknown) = nothing_read(&reading.container) {
+        let way_out = "name a bundle directory or a config.json as an engine writes it";
+        return Err(Failed::new(
+            target.display().to_string(),
+            format!("{}: {}", unknown.source, unknown.reason),
+            way_out,
+        ));
+    }
     let image = look_at_image(&reading);
     wish_by_files(&mut reading.container, &image);
     let container = &reading.container;
@@ -44,6 +52,13 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     )
 }
 
+/// Why none of the spec's parts could be read, if that is so.
+fn nothing_read(container: &Container) -> Option<Unknown> {
+    let lacks =
+        [container.environment.known().err(), container.user.known().err(), container.annotations.known().err()];
+    lacks.into_iter().collect::<Option<Vec<_>>>()?.into_iter().next()
+}
+
 /// A path, a pid, or a container's id, in this order.
 fn read(target: &Path, host: &Host, files: &Tree) -> Result<Reading, Failed> {
     let name = target.display().to_string();
@@ -56,17 +71,17 @@ fn read(target: &Path, host: &Host, files: &Tree) -> Result<Reading, Failed> {
         )
     };
     if text.contains('/') || text == "." || text == ".." {
-        return container::read_bundle(target, host, files)
-            .map_err(|unseen| failed(format!("{}: {}", unseen.source, unseen.reason)));
+        return container::read_bundle(target, host, files).map_err(|unseen| failed(said(&name, &unseen)));
     }
     if let Ok(pid) = text.parse::<i32>() {
         return running(pid, None, host, files).map_err(failed);
     }
     match container::by_id(files, text) {
         Err(unseen) => Err(failed(unseen.reason)),
-        Ok(None) => {
-            Err(failed("no engine's files know a container of this id; a directory needs a / in its name".to_owned()))
-        }
+        Ok(None) => Err(failed(
+            "no engine's files know a container of this id; a name is none, and a directory needs a / in its"
+                .to_owned(),
+        )),
         Ok(Some(located)) => match (located.pid, located.bundle) {
             (Some(pid), bundle) => running(pid, bundle.as_deref(), host, files).map_err(failed),
             (None, Some(bundle)) => {
@@ -75,6 +90,11 @@ fn read(target: &Path, host: &Host, files: &Tree) -> Result<Reading, Failed> {
             (None, None) => Err(failed("it does not run, and its bundle is gone".to_owned())),
         },
     }
+}
+
+/// What could not be seen, without the target's name twice.
+fn said(target: &str, unseen: &Unseen) -> String {
+    if unseen.source == target { unseen.reason.clone() } else { format!("{}: {}", unseen.source, unseen.reason) }
 }
 
 /// A container that runs, with the kernel's word on its nodes.
@@ -136,16 +156,19 @@ fn headline(container: &Container, report: &Report, mode: Mode) -> String {
         Some(Given::Tegra) => "given as Jetson's devices",
         Some(Given::Vm) => "given to a virtual machine",
     };
+    let runs = container.moment == Moment::Running;
     let answer = match report.verdict {
+        Verdict::Fail if runs => "its GPU does not work",
         // It, or the machine's policy, told the hook not to refuse.
         Verdict::Fail if mode != Mode::Enforce => "its GPU will not work, and its start would not be refused",
         Verdict::Fail => "its start would be refused",
         Verdict::Unknown => "some of it could not be judged",
         Verdict::Pass if container.has_gpu() == Ok(false) => "nothing stands in its way",
-        Verdict::Pass => "its GPU will work as far as can be told",
+        Verdict::Pass if runs => "nothing is wrong with its GPU as far as can be seen",
+        Verdict::Pass => "nothing is found against its start; who may open its nodes shows then",
         Verdict::Skip => "nothing to judge",
     };
-    format!("{answer} (it {wish}, {given})")
+    format!("{answer} (it {wish}, {given}){}", setting::besides(report))
 }
 
 #[cfg(test)]

@@ -51,5 +51,5 @@ fn headline(host: &Host, report: &Report) -> String {
         Verdict::Unknown => "some of it could not be judged",
         Verdict::Pass | Verdict::Skip => "ready for GPU containers",
     };
-    format!("{state} ({driver}, {count} x {name})")
+    format!("{state} ({driver}, {count} x {name}){}", setting::besides(report))
 }

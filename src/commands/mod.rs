@@ -31,6 +31,10 @@ mod entry {
     /// The command line program.
     pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let args: Vec<OsString> = args.into_iter().collect();
+        // Its arguments are the hook's, not this program's, and its environment is no concern of its.
+        if args.get(1).is_some_and(|command| command == "hook") {
+            return ExitCode::from(super::hook::run(args.into_iter().skip(2)));
+        }
         let cli = match Cli::try_parse_from(&args) {
             Ok(cli) => cli,
             Err(error) => return misused(&args, &error),

@@ -42,9 +42,18 @@ pub(crate) fn finish(
                 .map_err(|error| Failed::new(target, error.to_string(), "report this as a bug"))?;
             print(&text);
         }
-        Format::Text => styled(crate::report::text::report(headline, report, detail(common)).trim_end(), common),
+        Format::Text => {
+            let text = crate::report::text::report(headline, report, detail(common));
+            styled(&crate::report::text::wrapped(text.trim_end(), width()), common);
+        }
     }
     Ok(policy::exit_code(report, fail_on(common)))
+}
+
+/// Of the terminal; what is piped is not wrapped.
+fn width() -> Option<usize> {
+    let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(columns).max(40))
 }
 
 fn detail(common: &Common) -> Detail {

@@ -1,5 +1,6 @@
 //! What every command that judges needs first: the machine's tree, and the policy.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::checks;
@@ -7,6 +8,7 @@ use crate::cli::Common;
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::hook::configuration;
 use crate::commands::output::{Failed, complain};
+use crate::model::{Finding, Report, Severity};
 use crate::policy::{Policy, known_checks};
 
 /// The machine's files: `/`, or those below `--host-root`.
@@ -29,12 +31,27 @@ pub(crate) fn policy(common: &Common, host: &Tree) -> Result<Policy, Failed> {
         complain(&format!("gpu-preflight: {remark}"));
     }
     let known = known_checks(checks::all().map(|(_, check)| check.id));
-    for id in &common.ignore {
-        if !known.contains(id.as_str()) {
+    for id in common.ignore.iter().map(|id| id.trim()).filter(|id| !id.is_empty()) {
+        if !known.contains(id) {
             return Err(Failed::new(format!("--ignore {id}"), "no check has this name", "gpu-preflight checks"));
         }
     }
     Ok(policy)
+}
+
+/// What a headline must not hide: warnings, and what was ignored.
+pub(crate) fn besides(report: &Report) -> String {
+    let count = |what: &dyn Fn(&Finding) -> bool| report.findings.iter().filter(|finding| what(finding)).count();
+    let warnings = count(&|finding| !finding.ignored && finding.severity == Severity::Warning);
+    let ignored = count(&|finding| finding.ignored);
+    let mut words = String::new();
+    for (number, word) in [(warnings, "warning"), (ignored, "ignored")] {
+        if number > 0 {
+            let s = if word == "warning" && number > 1 { "s" } else { "" };
+            let _ = write!(words, ", {number} {word}{s}");
+        }
+    }
+    words
 }
 
 /// The file of `--config`: one that was named and is not there is an error, not a default.

@@ -27,7 +27,14 @@ pub enum FailOn {
 
 /// Facts whose lack refuses a container under `on_unknown = "refuse"`: what was given, its nodes,
 /// their access, the driver's version.
-const ESSENTIAL: [&str; 4] = ["container.gpu_given", "container.devices", "container.access", "host.driver.version"];
+const ESSENTIAL: [&str; 6] = [
+    "container.gpu_given",
+    "container.spec_devices",
+    "container.rules",
+    "container.hooks",
+    "container.devices",
+    "host.driver.version",
+];
 
 /// Puts the outcomes into words, with the policy's severities.
 ///
@@ -36,7 +43,8 @@ const ESSENTIAL: [&str; 4] = ["container.gpu_given", "container.devices", "conta
 pub fn report(policy: &Policy, container: Option<&Container>, ignore: &[String], outcomes: Vec<Judged>) -> Report {
     let asked = container.map(|c| policy.asked_by(c)).unwrap_or_default();
     let exempt = container.and_then(|c| policy.exempt.reason(c));
-    let ignored = |id: &str| policy.ignore.contains(id) || asked.ignore.contains(id) || ignore.iter().any(|i| i == id);
+    let ignored =
+        |id: &str| policy.ignore.contains(id) || asked.ignore.contains(id) || ignore.iter().any(|i| i.trim() == id);
 
     let mut report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new() };
     for Judged { family, check, judgement } in outcomes {
@@ -52,7 +60,9 @@ pub fn report(policy: &Policy, container: Option<&Container>, ignore: &[String],
             Err(unknown) => report.unknown.push(Unjudged {
                 check: check.id,
                 family,
-                could_be_error: check.severities.contains(&Severity::Error) && !ignored(check.id),
+                could_be_error: exempt.is_none()
+                    && check.severities.iter().any(|s| severity(policy, check, *s) == Severity::Error)
+                    && !ignored(check.id),
                 fact: unknown.fact,
                 source: unknown.source,
                 reason: unknown.reason,
@@ -120,14 +130,18 @@ impl Policy {
         if let Some(error) = report.first_error() {
             return Decision::Refuse(error.subject.exit_code());
         }
-        let essential = |u: &&Unjudged| u.could_be_error && ESSENTIAL.contains(&u.fact.as_str());
-        match report.unknown.iter().find(essential) {
+        match essential_unknown(report) {
             Some(unknown) if self.refuse_unknown && container.wants_gpu.wanted => {
                 Decision::Refuse(unknown.family.exit_code())
             }
             _ => Decision::Start,
         }
     }
+}
+
+/// The first unknown that refuses where `on_unknown` says so: what the line must speak of.
+pub fn essential_unknown(report: &Report) -> Option<&Unjudged> {
+    report.unknown.iter().find(|u| u.could_be_error && ESSENTIAL.contains(&u.fact.as_str()))
 }
 
 /// The exit code of a command.

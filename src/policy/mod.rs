@@ -11,7 +11,7 @@ mod exempt;
 mod file;
 mod overrides;
 
-pub use apply::{Decision, FailOn, exit_code, report};
+pub use apply::{Decision, FailOn, essential_unknown, exit_code, report};
 pub use exempt::Exempt;
 pub use file::{Trouble, known_checks};
 pub use overrides::Asked;

@@ -33,7 +33,7 @@ impl Policy {
         };
         let mut asked = Asked::default();
         if let Some((value, place)) = said(MODE)
-            && let Some(mode) = Mode::named(value.trim())
+            && let Some(mode) = Mode::named(&value.trim().to_ascii_lowercase())
         {
             let raises = mode > self.mode;
             if raises || self.allow_override {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::model::report::Remedy;
+use crate::model::report::{Remedy, Unjudged};
 use crate::model::wording::{cut, quote, without_forbidden_phrases};
 use crate::model::{Action, Finding, Report, Severity};
 
@@ -19,15 +19,27 @@ const ALL: usize = 4000;
 const FURTHER: usize = 3;
 
 /// What the hook says of a container that it refuses, or (`refused` is false) would refuse if it were
-/// not told only to warn.
-pub fn hook(report: &Report, allow_override: bool, refused: bool) -> String {
-    let mut text = match report.first_error() {
-        Some(error) => first_line(error, allow_override, refused),
-        None => unknown_line(report, allow_override, refused),
+/// not told only to warn. `unknown`: what refuses it where no error does; `notes`: what is wrong with the
+/// configuration, since a file that does not count may be why.
+pub fn hook(
+    report: &Report,
+    unknown: Option<&Unjudged>,
+    notes: &[String],
+    allow_override: bool,
+    refused: bool,
+) -> String {
+    let errors = report.counted().filter(|f| f.severity == Severity::Error).count();
+    let mut text = match (report.first_error(), unknown) {
+        (Some(error), _) => first_line(error, errors == 1, allow_override, refused),
+        (None, Some(unknown)) => unknown_line(unknown, allow_override, refused),
+        (None, None) => return String::new(),
     };
     let further = report.counted().filter(|f| f.severity == Severity::Error).skip(1);
     for finding in further.take(FURTHER) {
         let _ = write!(text, "\nalso [{}]: {}", finding.id, cut(&finding.message, FIRST_LINE / 2));
+    }
+    for note in notes.iter().take(FURTHER) {
+        let _ = write!(text, "\nnote: {}", cut(note, FIRST_LINE / 2));
     }
     let mut text = without_forbidden_phrases(&text);
     if text.len() > ALL {
@@ -37,9 +49,11 @@ pub fn hook(report: &Report, allow_override: bool, refused: bool) -> String {
     text
 }
 
-fn first_line(error: &Finding, allow_override: bool, refused: bool) -> String {
+fn first_line(error: &Finding, only: bool, allow_override: bool, refused: bool) -> String {
     let head = head(error.id, refused);
-    let tail = tail(error.id, allow_override);
+    // To ignore one of several would not help.
+    let setting = if only { format!("GPU_PREFLIGHT_IGNORE={}", error.id) } else { "GPU_PREFLIGHT=warn".to_owned() };
+    let tail = tail(&setting, allow_override);
     let room = FIRST_LINE.saturating_sub(head.len() + tail.len() + 3);
     let remedy = steps(&error.remedy, room.saturating_sub(error.message.len()));
     let remedy = remedy.as_str();
@@ -61,10 +75,10 @@ fn steps(remedy: &[Remedy], room: usize) -> String {
     }
 }
 
-fn unknown_line(report: &Report, allow_override: bool, refused: bool) -> String {
-    let Some(unknown) = report.unknown.iter().find(|u| u.could_be_error) else { return String::new() };
+fn unknown_line(unknown: &Unjudged, allow_override: bool, refused: bool) -> String {
     let head = head(unknown.check, refused);
-    let tail = tail(unknown.check, allow_override);
+    // More than one check may lack the same fact, so that to ignore one of them would not help.
+    let tail = tail("GPU_PREFLIGHT=warn", allow_override);
     let message = format!(
         "{} could not be seen ({}: {}), and the policy refuses what is unknown.",
         unknown.fact,
@@ -80,9 +94,9 @@ fn head(id: &str, refused: bool) -> String {
     format!("gpu-preflight: start {act} [{id}]: ")
 }
 
-fn tail(id: &str, allow_override: bool) -> String {
+fn tail(setting: &str, allow_override: bool) -> String {
     if allow_override {
-        format!("To start anyway set GPU_PREFLIGHT_IGNORE={id}.")
+        format!("To start anyway: -e {setting}.")
     } else {
         "Overrides are switched off on this machine.".to_owned()
     }
@@ -117,7 +131,7 @@ mod tests {
         let mut error = error("gpu-not-requested", "it has no GPU", "Give it one.");
         let set = |action| Remedy { action, text: "For work on the CPU set V=void.".to_owned(), command: None };
         error.remedy.push(set(Action::ChangeEnvironment));
-        let line = |error: &Finding| hook(&report(vec![error.clone()]), true, true);
+        let line = |error: &Finding| hook(&report(vec![error.clone()]), None, &[], true, true);
         assert!(line(&error).contains("Give it one. For work on the CPU set V=void. To start"), "{}", line(&error));
         error.message = "m".repeat(FIRST_LINE);
         assert!(!line(&error).contains("CPU"));
@@ -128,17 +142,23 @@ mod tests {
 
     #[test]
     fn one_error_is_one_complete_line() {
-        let line =
-            hook(&report(vec![error("uvm-node-missing", "/dev/nvidia-uvm is absent", "Load nvidia_uvm.")]), true, true);
+        let line = hook(
+            &report(vec![error("uvm-node-missing", "/dev/nvidia-uvm is absent", "Load nvidia_uvm.")]),
+            None,
+            &[],
+            true,
+            true,
+        );
         assert_eq!(
             line,
-            "gpu-preflight: start refused [uvm-node-missing]: /dev/nvidia-uvm is absent. Load nvidia_uvm. To start anyway set GPU_PREFLIGHT_IGNORE=uvm-node-missing.\n"
+            "gpu-preflight: start refused [uvm-node-missing]: /dev/nvidia-uvm is absent. Load nvidia_uvm. To start anyway: -e GPU_PREFLIGHT_IGNORE=uvm-node-missing.\n"
         );
     }
 
     #[test]
     fn long_messages_leave_room_for_the_way_out_and_the_override() {
-        let line = hook(&report(vec![error("uvm-node-missing", &"m".repeat(1000), &"r".repeat(1000))]), true, true);
+        let line =
+            hook(&report(vec![error("uvm-node-missing", &"m".repeat(1000), &"r".repeat(1000))]), None, &[], true, true);
         assert!(line.trim_end().len() <= FIRST_LINE, "{}", line.len());
         assert!(
             line.contains("mmm...")
@@ -150,16 +170,24 @@ mod tests {
     #[test]
     fn further_errors_are_named_and_all_of_it_stays_small() {
         let many = (0..50).map(|_| error("uvm-node-missing", &"x\u{e9}".repeat(2000), "y.")).collect();
-        let text = hook(&report(many), false, true);
+        let text = hook(&report(many), None, &[], false, true);
         assert!(text.len() <= ALL + 1);
         assert_eq!(text.lines().count(), 1 + FURTHER);
         assert!(text.contains("switched off"));
     }
 
     #[test]
+    fn of_several_errors_none_is_said_to_be_all_that_stands_in_the_way() {
+        let two = vec![error("uvm-module-not-loaded", "a", "b."), error("uvm-node-missing", "c", "d.")];
+        let text = hook(&report(two), None, &["/etc/x.toml does not count: it is broken".to_owned()], true, true);
+        assert!(text.lines().next().is_some_and(|line| line.ends_with("-e GPU_PREFLIGHT=warn.")), "{text}");
+        assert!(text.ends_with("\nnote: /etc/x.toml does not count: it is broken\n"), "{text}");
+    }
+
+    #[test]
     fn no_phrase_gets_out_whatever_is_quoted() {
         for phrase in FORBIDDEN {
-            let text = hook(&report(vec![error("a", &phrase.to_uppercase(), phrase)]), true, false);
+            let text = hook(&report(vec![error("a", &phrase.to_uppercase(), phrase)]), None, &[], true, false);
             assert!(!text.to_lowercase().contains(phrase), "{text}");
             assert!(text.contains("would be refused (mode warn)"));
         }
@@ -175,8 +203,7 @@ mod tests {
             source: "/proc/7/root".into(),
             reason: "late".into(),
         };
-        let text =
-            hook(&Report { verdict: Verdict::Unknown, findings: Vec::new(), unknown: vec![unknown] }, true, true);
+        let text = hook(&report(Vec::new()), Some(&unknown), &[], true, true);
         assert!(
             text.starts_with("gpu-preflight: start refused [gpu-node-missing]: container.devices could not be seen"),
             "{text}"

@@ -14,6 +14,9 @@ const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const BLUE: Style = AnsiColor::Blue.on_default();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 
+/// Where commands begin.
+const COMMAND_INDENT: usize = 12;
+
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
@@ -75,6 +78,20 @@ fn finding(out: &mut String, finding: &Finding, detail: Detail) {
     }
 }
 
+/// The text for a terminal of so many columns. Commands stay whole, to be copied.
+pub fn wrapped(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    let lines = text.lines().map(|line| {
+        let indent = line.len() - line.trim_start().len();
+        if indent >= COMMAND_INDENT {
+            return line.to_owned();
+        }
+        let behind = if indent == 0 { "    " } else { "          " };
+        textwrap::fill(line, textwrap::Options::new(columns).subsequent_indent(behind).break_words(false))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// As it is if it is plain, else quoted: a value may be the attacker's, and a terminal obeys.
 fn shown(value: &str) -> String {
     if value.bytes().all(|b| (0x20..0x7f).contains(&b)) && value.len() <= 160 { value.to_owned() } else { quote(value) }
@@ -100,5 +117,22 @@ fn unknown(out: &mut String, report: &Report, detail: Detail) {
         let n = report.unknown.len();
         let s = if n == 1 { "" } else { "s" };
         let _ = writeln!(out, "\n{DIM}{n} check{s} could not be judged; --verbose says which and why{DIM:#}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_whole_words_and_whole_commands() {
+        let command = format!("            {}", "nvidia-ctk ".repeat(10));
+        let text = format!(
+            "error [x] one two three four five six seven eight nine ten.\n    do    Make it anew, as it was before the machine went down.\n{command}"
+        );
+        let wrapped = wrapped(&text, Some(40));
+        assert!(wrapped.lines().filter(|line| line.trim() != command.trim()).all(|line| line.len() <= 40), "{wrapped}");
+        assert!(wrapped.contains(command.trim_end()));
+        assert_eq!(super::wrapped(&text, None), text);
     }
 }

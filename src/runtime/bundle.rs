@@ -11,8 +11,8 @@ use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 
-/// Larger specifications are handed on unread.
-const LIMIT: u64 = 16 << 20;
+/// Larger specifications are handed on unread: no more is judged, and to hold more would only take memory.
+const LIMIT: u64 = 8 << 20;
 
 /// A specification that was read.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct SpecFile {
 }
 
 impl SpecFile {
-    /// Reads a specification: a regular file, not a link to one, of at most 16 MiB.
+    /// Reads a specification: a regular file, not a link to one, of at most 8 MiB.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -132,14 +132,14 @@ mod tests {
         symlink("config.json", path("link")).unwrap();
         nix::unistd::mkfifo(&path("pipe"), Mode::S_IRWXU).unwrap();
         std::fs::create_dir(path("directory")).unwrap();
-        File::create(path("giant")).unwrap().set_len(LIMIT + 1).unwrap();
-        File::create(path("largest")).unwrap().set_len(LIMIT).unwrap();
+        File::create(path("giant")).unwrap().set_len((8 << 20) + 1).unwrap();
+        File::create(path("largest")).unwrap().set_len(8 << 20).unwrap();
         for name in ["link", "pipe", "directory", "giant", "absent", "absent/config.json"] {
             assert!(SpecFile::read(&path(name)).is_err(), "{name}");
         }
         assert!(SpecFile::read(Path::new("/")).is_err());
         assert!(SpecFile::read(Path::new("/dev/null")).is_err());
-        assert_eq!(SpecFile::read(&path("largest")).unwrap().text().len() as u64, LIMIT);
+        assert_eq!(SpecFile::read(&path("largest")).unwrap().text().len(), 8 << 20);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! May the container's program have more privileges than its user?
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::fd::AsRawFd as _;
 
 use super::paths::clean;
 use crate::collect::tree::Tree;
@@ -34,7 +32,7 @@ pub(super) fn may_raise_privileges(
     if mode & SET_ID != 0 || RAISERS.iter().any(|path| is_set_id(path, rootfs)) {
         return Some(true);
     }
-    has_file_capabilities(&rootfs.file(&path).ok()??)
+    rootfs.has_xattr(&path, c"security.capability").ok()?
 }
 
 fn is_set_id(path: &str, rootfs: &Tree) -> bool {
@@ -52,26 +50,15 @@ fn candidates(program: &str, variables: &BTreeMap<String, String>, cwd: &str) ->
     path.split(':').take(MOST_DIRECTORIES).map(|directory| clean(&format!("{directory}/{program}"))).collect()
 }
 
-#[expect(unsafe_code, reason = "the standard library and nix have no extended attributes")]
-fn has_file_capabilities(file: &File) -> Option<bool> {
-    // SAFETY: the name is a C string, the descriptor is open for the call's duration, and with a size of
-    // 0 the kernel writes nothing and only says how long the value is.
-    let length = unsafe { libc::fgetxattr(file.as_raw_fd(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
-    if length >= 0 {
-        return Some(true);
-    }
-    match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::ENODATA | libc::ENOTSUP) => Some(false),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
+    use nix::unistd::{Uid, setfsuid};
+
     use super::*;
+    use crate::collect::testing::skip;
     use crate::collect::tree::Kind;
 
     #[test]
@@ -108,22 +95,38 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_macros, reason = "a test that is skipped says so")]
     fn file_capabilities_are_seen() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("program");
         fs::write(&program, "#!").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         if !give_capability(&program) {
-            eprintln!("skipped: file capabilities cannot be set here");
-            return;
+            return skip("file capabilities cannot be set here");
         }
         let rootfs = Tree::open(dir.path(), Kind::Image).unwrap();
         assert_eq!(may_raise_privileges("/program", &BTreeMap::new(), "/", &rootfs), Some(true));
     }
 
+    #[test]
+    fn a_program_need_not_be_readable() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = dir.path().join("program");
+        fs::write(&program, "#!").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o111)).unwrap();
+        let rootfs = Tree::open(dir.path(), Kind::Image).unwrap();
+        if Uid::effective().is_root() {
+            // of this thread only, and with it go the capabilities that make root read everything
+            setfsuid(Uid::from_raw(65534));
+        }
+        let (opened, raises) =
+            (rootfs.file("/program").is_ok(), may_raise_privileges("/program", &BTreeMap::new(), "/", &rootfs));
+        setfsuid(Uid::effective());
+        assert_eq!((opened, raises), (false, Some(false)));
+    }
+
     /// `cap_dac_override+ep`, `struct vfs_cap_data` of revision 2.
-    #[expect(unsafe_code, reason = "as above")]
+    #[expect(unsafe_code, reason = "nix has no setxattr")]
     fn give_capability(program: &std::path::Path) -> bool {
         let mut data = [0_u8; 20];
         data[..4].copy_from_slice(&0x0200_0001_u32.to_le_bytes());

@@ -1,11 +1,15 @@
 //! The kernel's side of the driver: which modules are loaded, and which version.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::time::Instant;
 
 use super::look::{exists, fact, short};
+use crate::collect::child;
 use crate::collect::tree::Tree;
 use crate::model::host::{Driver, KernelModule, Majors};
-use crate::model::{DriverVersion, Observed, Unseen};
+use crate::model::observed::LEFT_OUT;
+use crate::model::{DriverVersion, Observed, Unknown, Unseen};
 
 /// Modules that tell how the GPU is driven: NVIDIA's, Jetson's `nvgpu`, and the kernel's own drivers.
 const WATCHED: [&str; 10] = [
@@ -23,7 +27,7 @@ const WATCHED: [&str; 10] = [
 
 /// The banner of the loaded driver, "NVRM version: …".
 const BANNER: &str = "/proc/driver/nvidia/version";
-const PARAMS: &str = "/proc/driver/nvidia/params";
+const BANNER_LIMIT: usize = 4096;
 /// `/proc/modules` has about 60 bytes a module.
 const MODULES_LIMIT: usize = 1 << 20;
 
@@ -34,29 +38,61 @@ pub(super) struct Seen {
     pub(super) built_for: Option<&'static str>,
 }
 
-/// Modules, version, flavour and parameters of the driver.
-pub(super) fn driver(tree: &Tree, laid_out: bool, majors: &Observed<Majors>) -> Seen {
-    let banner = short(tree, BANNER);
+/// Modules, version and flavour of the driver.
+///
+/// `brief`: without the banner. To open it takes a lock of the driver's that suspend and resume hold
+/// (`nv_system_pm_lock`, open-gpu-kernel-modules `nv-procfs.c`), so it is not for the hook's own process;
+/// what only the banner tells is left out then, and [`banner`] adds it.
+pub(super) fn driver(tree: &Tree, laid_out: bool, brief: bool, majors: &Observed<Majors>) -> Seen {
+    let banner = if brief { Ok(None) } else { short(tree, BANNER) };
     let text = banner.as_ref().ok().and_then(Option::as_deref);
     let modules = fact("host.driver.modules", modules(tree, laid_out, majors.seen(), text.is_some()));
     let loaded = modules.seen().map(|m| m.contains_key("nvidia"));
-    let version = fact("host.driver.version", version(tree, loaded, text));
+    let version = version(tree, loaded, text);
+    let taint = taint(tree);
     let open = match (loaded, &banner) {
         (Some(false), Ok(None)) => Ok(None),
+        // The kernel marks a module whose license is none that it knows as free.
+        _ if taint.is_some() => Ok(taint.map(|flags| !flags.contains('P'))),
         (_, Ok(Some(text))) => Ok(Some(text.contains("Open Kernel Module"))),
         (_, Ok(None)) => Err(Unseen::new(BANNER, "absent, so the flavour of the module is not known")),
         (_, Err(unseen)) => Err(unseen.clone()),
     };
-    let params = if loaded == Some(false) { Ok(BTreeMap::new()) } else { params(tree) };
     let built_for = text.and_then(architecture);
+    // What is not known without the banner is left out, for a check that needs it to say so.
+    let unread = |unseen: Unseen| if brief { Unseen::new(unseen.source, LEFT_OUT) } else { unseen };
     let facts = Driver {
-        version,
-        open_kernel_modules: fact("host.driver.open_kernel_modules", open),
-        params: fact("host.driver.params", params),
+        version: fact("host.driver.version", version.map_err(unread)),
+        open_kernel_modules: fact("host.driver.open_kernel_modules", open.map_err(unread)),
         modules,
         ..Driver::default()
     };
     Seen { facts, built_for }
+}
+
+/// Adds what only the banner tells, to a driver that was looked at without. A child reads it.
+pub fn banner(tree: &Tree, driver: &mut Driver, deadline: Instant) {
+    let told = child::run(deadline, BANNER_LIMIT, |out| {
+        let text = short(tree, BANNER).ok().flatten().unwrap_or_default();
+        let _ = out.write_all(text.as_bytes());
+    });
+    let text = told.map(|answer| String::from_utf8_lossy(&answer.bytes).into_owned()).unwrap_or_default();
+    let late = |fact: &str| Unknown::new(fact, BANNER, "it was not told in time");
+    if driver.version.known().is_err() {
+        driver.version = Observed::from(version_of(&text).map(Some).ok_or_else(|| late("host.driver.version")));
+    }
+    if driver.open_kernel_modules.known().is_err() {
+        driver.open_kernel_modules = if text.is_empty() {
+            Observed::Unknown(late("host.driver.open_kernel_modules"))
+        } else {
+            Observed::Known(Some(text.contains("Open Kernel Module")))
+        };
+    }
+}
+
+/// How the kernel is tainted by the loaded module, `OE` or `POE`.
+fn taint(tree: &Tree) -> Option<String> {
+    short(tree, "/sys/module/nvidia/taint").ok().flatten().filter(|flags| !flags.is_empty())
 }
 
 /// Adds what `/sys/module/NAME/version` says of each module.
@@ -93,10 +129,12 @@ fn modules(
     }
     if laid_out || !looked {
         if let Some(majors) = majors {
+            // its name stands beside those of `nvidia`, all with one number: a list of modules knows better
+            let modeset = majors.0.get("nvidia-modeset").filter(|_| !looked);
             looked = true;
             found.extend(majors.gpu().map(|_| "nvidia"));
             found.extend(majors.uvm().map(|_| "nvidia_uvm"));
-            found.extend(majors.0.get("nvidia-modeset").map(|_| "nvidia_modeset"));
+            found.extend(modeset.map(|_| "nvidia_modeset"));
         }
         found.extend(banner.then_some("nvidia"));
     }
@@ -127,17 +165,6 @@ fn architecture(banner: &str) -> Option<&'static str> {
     ["x86_64", "aarch64", "ppc64le"].into_iter().find(|name| line.split_whitespace().any(|word| word == *name))
 }
 
-/// `Name: value` a line; texts are quoted.
-fn params(tree: &Tree) -> Result<BTreeMap<String, String>, Unseen> {
-    let text =
-        tree.read_text(PARAMS, 1 << 16)?.ok_or_else(|| Unseen::new(PARAMS, "absent, though nvidia is loaded"))?;
-    let pair = |line: &str| {
-        let (name, value) = line.split_once(':')?;
-        Some((name.trim().to_owned(), value.trim().trim_matches('"').to_owned()))
-    };
-    Ok(text.lines().filter_map(pair).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::devices;
@@ -149,7 +176,7 @@ mod tests {
 
     fn seen(laid: &Laid, laid_out: bool) -> Seen {
         let tree = laid.tree();
-        driver(&tree, laid_out, &devices::majors(&tree))
+        driver(&tree, laid_out, false, &devices::majors(&tree))
     }
 
     fn modules_of(seen: &Seen) -> Vec<&str> {
@@ -161,13 +188,44 @@ mod tests {
         for (text, version, open, processor) in
             [(PROPRIETARY, "550.163.01", false, "x86_64"), (OPEN, "580.95.05", true, "aarch64")]
         {
-            let seen =
-                seen(&Laid::out(&[(BANNER, text), (PARAMS, "DeviceFileMode: 438\nRegistryDwords: \"\"\n")]), true);
+            let seen = seen(&Laid::out(&[(BANNER, text)]), true);
             assert_eq!(seen.facts.version, Observed::Known(Some(version.parse().unwrap())));
             assert_eq!(seen.facts.open_kernel_modules, Observed::Known(Some(open)));
             assert_eq!(seen.built_for, Some(processor));
-            assert_eq!(seen.facts.params.seen().unwrap()["DeviceFileMode"], "438");
         }
+    }
+
+    #[test]
+    fn without_the_banner_the_kernel_tells_version_and_flavour() {
+        for (taint, open) in [("POE\n", false), ("OE\n", true)] {
+            let laid =
+                Laid::out(&[("/sys/module/nvidia/version", "550.163.01\n"), ("/sys/module/nvidia/taint", taint)]);
+            let tree = laid.tree();
+            let facts = driver(&tree, false, true, &devices::majors(&tree)).facts;
+            assert_eq!(facts.version, Observed::Known(Some("550.163.01".parse().unwrap())));
+            assert_eq!(facts.open_kernel_modules, Observed::Known(Some(open)));
+        }
+    }
+
+    #[test]
+    fn what_only_the_banner_tells_is_left_out_and_added_by_a_child() {
+        let laid = Laid::out(&[("/sys/module/nvidia/initstate", "live\n"), (BANNER, OPEN)]);
+        let tree = laid.tree();
+        let mut facts = driver(&tree, false, true, &devices::majors(&tree)).facts;
+        assert_eq!(facts.version.known().unwrap_err().reason, LEFT_OUT);
+        assert_eq!(facts.open_kernel_modules.known().unwrap_err().reason, LEFT_OUT);
+        banner(&tree, &mut facts, Instant::now() + std::time::Duration::from_secs(20));
+        assert_eq!(facts.version, Observed::Known(Some("580.95.05".parse().unwrap())));
+        assert_eq!(facts.open_kernel_modules, Observed::Known(Some(true)));
+    }
+
+    #[test]
+    fn a_list_of_modules_knows_better_than_the_number_that_modeset_shares() {
+        let devices = "Character devices:\n195 nvidia\n195 nvidia-modeset\n195 nvidiactl\n";
+        let laid = Laid::out(&[("/proc/devices", devices)]);
+        assert_eq!(modules_of(&seen(&laid, true)), ["nvidia", "nvidia_modeset"]);
+        laid.write("/proc/modules", "nvidia 1048576 0 - Live 0x0000000000000000 (POE)\n");
+        assert_eq!(modules_of(&seen(&laid, true)), ["nvidia"]);
     }
 
     #[test]
@@ -179,7 +237,6 @@ mod tests {
             assert!(modules_of(&seen).is_empty());
             assert_eq!(seen.facts.version, Observed::Known(None));
             assert_eq!(seen.facts.open_kernel_modules, Observed::Known(None));
-            assert_eq!(seen.facts.params, Observed::Known(BTreeMap::new()));
         }
     }
 

@@ -32,6 +32,7 @@ mod toolkit;
 
 pub use cdi::cdi;
 pub use devices::dev_char;
+pub use driver::banner;
 pub use engines::engines;
 pub use gpus::gpu_identities;
 pub use kernel_log::kernel_log;
@@ -81,9 +82,10 @@ pub fn read(tree: &Tree, options: &Options) -> Host {
 }
 
 fn at_a_glance(tree: &Tree, options: &Options) -> Host {
+    let brief = !options.laid_out;
     let majors = devices::majors(tree);
     let nodes = devices::nodes(tree);
-    let driver = driver::driver(tree, options.laid_out, &majors);
+    let driver = driver::driver(tree, options.laid_out, brief, &majors);
     let (kernel, architecture) = machine::kernel_and_architecture(tree, options.laid_out, driver.built_for);
     let (platform, l4t) = platform::platform(tree, &nodes, kernel.seen(), architecture.seen());
     let gpus = gpus::names(tree, platform, &driver.facts);
@@ -116,6 +118,9 @@ fn at_a_glance(tree: &Tree, options: &Options) -> Host {
 }
 
 fn look_closely(tree: &Tree, host: &mut Host) {
+    if !host.laid_out {
+        banner(tree, &mut host.driver, Instant::now() + IDENTITIES);
+    }
     driver::add_versions(tree, &mut host.driver.modules);
     host.gpus = gpu_identities(tree, host, Instant::now() + IDENTITIES);
     host.dev_char = dev_char(tree, &host.majors);

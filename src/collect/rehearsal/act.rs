@@ -88,21 +88,31 @@ pub(super) fn as_child(plan: &mut Plan<'_>, cgroup: Join<'_>, parent: Pid, sheet
 
 /// In the own process, there and back. Only where cgroup and user namespace are the container's.
 ///
-/// An error: the process is not who it was before.
+/// An error: nothing was asked, and nothing has changed. Where the way back is barred this does not return: to
+/// go on as the container's user would be wrong in every answer that follows. So it is for a process that only
+/// looks, which those who wait for it then find dead.
 pub(super) fn in_place(plan: &mut Plan<'_>, groups: &mut [u32], sheet: &mut Sheet) -> nix::Result<()> {
     let (users, own_groups) = (getresuid()?, getresgid()?);
     let capabilities = sys::capabilities()?;
     let count = sys::groups(groups)?;
     let done = assume(plan, &mut sheet.head).and_then(|()| ask(plan, sheet));
     sheet.end(done);
-    sys::set_effective_user(users.effective.as_raw())?;
-    sys::set_capabilities(capabilities)?;
-    sys::set_effective_group(own_groups.effective.as_raw())?;
-    if plan.groups.is_some() && sheet.head.step != Step::Groups {
-        sys::set_groups(groups.get(..count).unwrap_or_default())?;
+    let own_groups_lost = plan.groups.is_some() && sheet.head.step != Step::Groups;
+    let back = || {
+        sys::set_effective_user(users.effective.as_raw())?;
+        sys::set_capabilities(capabilities)?;
+        sys::set_effective_group(own_groups.effective.as_raw())?;
+        if own_groups_lost {
+            sys::set_groups(groups.get(..count).unwrap_or_default())?;
+        }
+        // another identity may have made the process readable for its new user
+        set_dumpable(false)
+    };
+    if let Err(errno) = back() {
+        log::error!("this process could not take its own identity back ({errno:?})");
+        sys::leave()
     }
-    // another identity may have made the process readable for its new user
-    set_dumpable(false)
+    Ok(())
 }
 
 fn enter(cgroup: Join<'_>) -> nix::Result<()> {

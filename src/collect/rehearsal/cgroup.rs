@@ -174,9 +174,9 @@ fn unescape(field: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_macros, reason = "a skipped test says why")]
 mod tests {
     use super::*;
+    use crate::collect::testing::skip;
 
     const HYBRID: &[u8] = b"9:name=systemd:/\n5:cpu,devices:/docker/1f\n4:memory:/docker/1f\n0::/\n";
 
@@ -221,11 +221,11 @@ mod tests {
     #[test]
     fn this_process_is_in_its_own_group_and_in_no_other() {
         let own = Tree::open(Path::new("/proc/thread-self"), Kind::Host).unwrap().read("cgroup", 1 << 16);
-        let Some(own) = own.unwrap() else { return println!("skipped: no /proc/thread-self/cgroup here") };
+        let Some(own) = own.unwrap() else { return skip("no /proc/thread-self/cgroup here") };
         let Some(hierarchy) =
             [Hierarchy::Devices, Hierarchy::Unified].into_iter().find(|h| path_in(&own, *h).is_some())
         else {
-            return println!("skipped: no cgroup controls devices here");
+            return skip("no cgroup controls devices here");
         };
         let mut group = Group { hierarchy, path: path_in(&own, hierarchy).unwrap().to_owned() };
         assert_eq!(confirm(&group), Ok(()));

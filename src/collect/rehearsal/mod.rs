@@ -168,6 +168,9 @@ pub enum Look {
 ///
 /// Costs about 0.2 ms and a child that is gone when this returns; waits no longer than the deadline, and
 /// a fifth of a second for the end of a child that was killed.
+///
+/// With [`Place::Container`], call it in a process that does nothing but look: where no child can be made it takes
+/// the container's identity itself, and ends should it not get its own back.
 pub fn rehearse(rehearsal: &Rehearsal<'_>) -> Vec<Answer> {
     let deadline = Instant::now() + rehearsal.deadline;
     let scene = match Scene::open(rehearsal.place) {
@@ -255,9 +258,7 @@ fn ask_in_place(plan: &mut Plan<'_>) -> Result<Sheet, String> {
     let failed = |errno| format!("the identity of this process could not be read ({errno:?})");
     let mut groups = vec![0; sys::count_groups().map_err(failed)?];
     let mut sheet = Sheet::blank(plan.questions.len());
-    if let Err(errno) = act::in_place(plan, &mut groups, &mut sheet) {
-        log::error!("this process could not take its own identity back ({errno:?})");
-    }
+    act::in_place(plan, &mut groups, &mut sheet).map_err(failed)?;
     Ok(sheet)
 }
 

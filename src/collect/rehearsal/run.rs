@@ -105,11 +105,11 @@ fn close_others(keep: [Option<BorrowedFd<'_>>; 4]) {
     let mut from = 0;
     while let Some(next) = kept.into_iter().flatten().filter(|fd| *fd >= from).min() {
         if next > from {
-            let _ = sys::close_range(from, next - 1);
+            sys::close_range(from, next - 1);
         }
         from = next.saturating_add(1);
     }
-    let _ = sys::close_range(from, u32::MAX);
+    sys::close_range(from, u32::MAX);
 }
 
 /// In the child. What the parent does not read, nobody misses.
@@ -176,7 +176,13 @@ fn readable(fd: BorrowedFd<'_>, deadline: Instant) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use nix::fcntl::{FcntlArg, fcntl};
+
     use super::*;
+    use crate::collect::child;
+    use crate::collect::testing::{Call, forbid};
 
     #[test]
     fn a_pipe_that_stays_silent_is_late_and_one_that_ends_was_killed() {
@@ -190,6 +196,22 @@ mod tests {
         let later = Instant::now() + Duration::from_secs(5);
         assert_eq!(hear(reader.try_clone().unwrap(), &mut buffer[..8], later), Ok(()));
         assert_eq!(hear(reader, &mut buffer, later), Err(Silence::Killed));
+    }
+
+    #[test]
+    fn all_but_what_is_kept_is_closed_without_close_range_too() {
+        for forbidden in [false, true] {
+            let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
+            let answer = child::run(Instant::now() + Duration::from_secs(10), 64, |out| {
+                if forbidden {
+                    forbid(&Call { number: libc::SYS_close_range, only: None });
+                }
+                close_others([None, Some(out.as_fd()), Some(reader.as_fd()), None]);
+                let open = [reader.as_fd(), writer.as_fd()].map(|fd| fcntl(fd, FcntlArg::F_GETFD).is_ok());
+                let _ = write!(out, "{open:?}");
+            });
+            assert_eq!(answer.unwrap().bytes, b"[true, false]", "close_range forbidden: {forbidden}");
+        }
     }
 
     #[test]

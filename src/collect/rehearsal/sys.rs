@@ -14,6 +14,8 @@ use nix::Result;
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
+use crate::collect::child;
+
 /// `setresuid` and `setresgid` take it as "leave as it is", so it is no identity that can be assumed.
 pub(super) const LEAVE: u32 = u32::MAX;
 
@@ -81,7 +83,8 @@ fn side(pid: c_int) -> Fork {
     if pid == 0 { Fork::Child } else { Fork::Parent(Pid::from_raw(pid)) }
 }
 
-/// Ends a forked child, without the parent's exit handlers.
+/// Ends a forked child, without the parent's exit handlers. With 0, since the runtime must not take it for a
+/// verdict; whoever waits for an answer misses its end.
 pub(super) fn leave() -> ! {
     // SAFETY: `_exit` takes any number and does not return.
     unsafe { libc::_exit(0) }
@@ -96,11 +99,17 @@ pub(super) fn pidfd(pid: Pid) -> Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Closes the descriptors from `first` to `last`. Since Linux 5.9.
-pub(super) fn close_range(first: u32, last: u32) -> Result<()> {
+/// Closes the descriptors from `first` to `last`; before Linux 5.9 one by one, as far as there may be any.
+pub(super) fn close_range(first: u32, last: u32) {
     // SAFETY: takes three integers. Only a forked child calls it, which from then on uses none of the
     // descriptors that it closes, and never runs their owners' destructors.
-    done(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) })
+    if done(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).is_ok() {
+        return;
+    }
+    for fd in first..child::most_descriptors().min(last.saturating_add(1)) {
+        // SAFETY: as above.
+        unsafe { libc::syscall(libc::SYS_close, fd) };
+    }
 }
 
 /// Sets this thread's supplementary groups.

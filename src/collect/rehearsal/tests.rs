@@ -1,6 +1,6 @@
 //! Rehearsals on a rootfs of our own. They need root; real runtimes are in `integration/rehearsal`.
-#![expect(clippy::disallowed_macros, reason = "a skipped test says why")]
 
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +10,8 @@ use nix::unistd::{getegid, geteuid, getgroups};
 use tempfile::TempDir;
 
 use super::*;
+use crate::collect::child;
+use crate::collect::testing::{Call, forbid, skip};
 use crate::model::container::{CapabilitySets, Refusal};
 use nix::errno::Errno;
 
@@ -21,7 +23,7 @@ fn rootfs() -> Option<TempDir> {
     std::fs::create_dir(root.path().join("dev")).unwrap();
     let node = root.path().join("dev/probe");
     if mknod(&node, SFlag::S_IFCHR, Mode::empty(), makedev(195, 0)).is_err() {
-        println!("skipped: device nodes can be made by root only");
+        skip("device nodes can be made by root only");
         return None;
     }
     std::fs::remove_file(node).unwrap();
@@ -208,6 +210,36 @@ fn the_way_back_in_the_own_process_leads_to_the_same_identity() {
     }
 }
 
+#[test]
+fn a_process_that_cannot_be_itself_again_ends_there() {
+    let Some(root) = rootfs() else { return };
+    node(&root, "/dev/nvidia0", 0o660, 0, 44);
+    let root = nix::fcntl::open(root.path(), nix::fcntl::OFlag::O_PATH, Mode::empty()).unwrap();
+    let identity = user(1000, 1000, &[]);
+    let questions = [Question::of(&Wish::of("/dev/nvidia0"))];
+    for barred in [false, true] {
+        let answer = child::run(Instant::now() + Duration::from_secs(10), 64, |out| {
+            let mut plan = Plan {
+                root: root.as_fd(),
+                user_namespace: None,
+                identity: &identity,
+                runtime: RuntimeKind::Runc,
+                groups: Some(&[]),
+                became: &mut [],
+                questions: &questions,
+            };
+            if barred {
+                forbid(&Call { number: libc::SYS_setresuid, only: Some((1, 0)) });
+            }
+            let asked = ask_in_place(&mut plan).is_ok();
+            let _ = write!(out, "{asked} {}", geteuid());
+        });
+        let answer = answer.unwrap();
+        let expected: (&[u8], bool) = if barred { (b"", false) } else { (b"true 0", true) };
+        assert_eq!((&*answer.bytes, answer.complete), expected);
+    }
+}
+
 /// Sets an access control list: owner and group may do all, one user and all others what is
 /// given.
 fn acl(path: &Path, user: u32, may: u16, others: u16) -> bool {
@@ -234,7 +266,7 @@ fn access_control_lists_count() {
     let Some(root) = rootfs() else { return };
     node(&root, "/dev/nvidia0", 0o666, 0, 0);
     if !acl(&root.path().join("dev/nvidia0"), 1000, 0, 6) {
-        return println!("skipped: this file system has no access control lists");
+        return skip("this file system has no access control lists");
     }
     assert_eq!(access(&root, &user(1000, 1000, &[]), "/dev/nvidia0"), BY_MODE);
     assert_eq!(access(&root, &user(1001, 1000, &[]), "/dev/nvidia0"), Access::Granted);

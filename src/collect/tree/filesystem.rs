@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use nix::sys::statfs::fstatfs;
+use nix::sys::statfs::{FsType, fstatfs};
 
 use super::Kind;
 
@@ -71,7 +71,10 @@ pub(super) fn sizes_mean_nothing(place: &impl AsFd) -> bool {
 
 /// The number that tells what file system something lies on.
 pub(super) fn magic(place: &impl AsFd) -> nix::Result<u32> {
-    let wide = i128::from(fstatfs(place)?.filesystem_type().0);
-    // signed on some targets, so that the upper half may be ones
-    Ok(u32::try_from(wide & 0xffff_ffff).unwrap_or(0))
+    Ok(number(fstatfs(place)?.filesystem_type()))
+}
+
+/// Signed on some targets, so that the upper half may be ones.
+pub(super) fn number(of: FsType) -> u32 {
+    u32::try_from(i128::from(of.0) & 0xffff_ffff).unwrap_or(0)
 }

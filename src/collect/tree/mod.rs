@@ -1,9 +1,10 @@
 //! Directory trees: the one way in which this program reads files.
 //!
 //! Every path is resolved below the tree's root by the kernel (`openat2`) or, where that is missing or
-//! forbidden, by a walk of our own; neither lets a link lead out of the tree.
+//! forbidden, by a walk of our own; neither lets a link lead out of the tree. What is read is the very file
+//! that was looked at: no path is asked twice.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -19,6 +20,7 @@ use crate::model::Unseen;
 use crate::model::host::NodeKind;
 
 mod filesystem;
+mod reopen;
 mod resolve;
 mod stat;
 #[cfg(test)]
@@ -156,22 +158,24 @@ impl Tree {
         Ok(Some(Self { root, kind, label: self.named(path), resolver: self.resolver }))
     }
 
-    /// Opens a regular file, and never anything else: what stands there is looked at before it is
-    /// opened, and again after.
+    /// The file or directory at a path has an extended attribute of this name; `None`: nothing is there. It is
+    /// not opened.
+    pub fn has_xattr(&self, path: &str, name: &CStr) -> Result<Option<bool>, Unseen> {
+        let Some(place) = self.locate(path, Last::Follow)? else { return Ok(None) };
+        self.may_read(path, &place)?;
+        reopen::has_xattr(&place, name).map(Some).map_err(|e| self.not_reopened(path, e))
+    }
+
+    /// Opens a regular file, and never anything else: a device that takes the file's place while it is looked
+    /// at must not be opened by root.
     fn regular(&self, path: &str) -> Result<Option<(File, FileStat)>, Unseen> {
         let Some(place) = self.locate(path, Last::Follow)? else { return Ok(None) };
-        let looked_at = fstat(&place).map_err(|e| self.refused(path, e))?;
-        if file_type(&looked_at) != SFlag::S_IFREG {
+        let found = fstat(&place).map_err(|e| self.refused(path, e))?;
+        if file_type(&found) != SFlag::S_IFREG {
             return Err(self.unseen(path, "no regular file"));
         }
         self.may_read(path, &place)?;
-        let opened = self.resolver.open_for_reading(self.root.as_fd(), path, self.rules());
-        let Some(opened) = self.absent(path, opened)? else { return Ok(None) };
-        let found = fstat(&opened).map_err(|e| self.refused(path, e))?;
-        let same = (found.st_dev, found.st_ino) == (looked_at.st_dev, looked_at.st_ino);
-        if !same || file_type(&found) != SFlag::S_IFREG {
-            return Err(self.unseen(path, "changed while it was looked at"));
-        }
+        let opened = reopen::for_reading(&place).map_err(|e| self.not_reopened(path, e))?;
         Ok(Some((opened.into(), found)))
     }
 
@@ -196,6 +200,14 @@ impl Tree {
             Ok(found) => Ok(Some(found)),
             Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(None),
             Err(e) => Err(self.refused(path, e)),
+        }
+    }
+
+    /// It is there; only the way to it by our own `/proc` is not, if that is missing.
+    fn not_reopened(&self, path: &str, errno: Errno) -> Unseen {
+        match errno {
+            Errno::ENOENT | Errno::ENOTDIR => self.unseen(path, "no /proc to open it by"),
+            _ => self.refused(path, errno),
         }
     }
 

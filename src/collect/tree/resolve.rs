@@ -1,7 +1,7 @@
 //! From a path to what stands there, without leaving the root.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
@@ -11,8 +11,11 @@ use super::walk;
 /// `openat2` gives EAGAIN when something was renamed or mounted during the look.
 const ATTEMPTS: u32 = 32;
 
-/// This kernel has no `openat2` (before 5.6), or a seccomp profile forbids it. Found out once.
-static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
+/// What is known of `openat2`. No lock: a forked child asks as well, and to ask twice harms nobody.
+static OPENAT2: AtomicU8 = AtomicU8::new(UNTRIED);
+const UNTRIED: u8 = 0;
+const USABLE: u8 = 1;
+const MISSING: u8 = 2;
 
 /// How opening is done: by the kernel if it can, or component by component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,38 +41,28 @@ pub(super) enum Last {
 impl Resolver {
     /// What stands at a path, as an `O_PATH` descriptor.
     pub(super) fn locate(self, root: BorrowedFd<'_>, path: &str, last: Last, rules: Rules) -> nix::Result<OwnedFd> {
-        let stay = if last == Last::Stay { OFlag::O_NOFOLLOW } else { OFlag::empty() };
-        self.resolve(root, path, OFlag::O_PATH | OFlag::O_CLOEXEC | stay, rules, || {
-            walk::locate(root, path, last, rules).map(|found| found.place)
-        })
-    }
-
-    /// Opens for reading what the caller has looked at and knows to be a regular file. Should it have
-    /// become something else by now, this neither waits nor takes a terminal.
-    pub(super) fn open_for_reading(self, root: BorrowedFd<'_>, path: &str, rules: Rules) -> nix::Result<OwnedFd> {
-        self.resolve(root, path, walk::READ, rules, || walk::open_for_reading(root, path, rules))
-    }
-
-    fn resolve(
-        self,
-        root: BorrowedFd<'_>,
-        path: &str,
-        flags: OFlag,
-        rules: Rules,
-        walk: impl FnOnce() -> nix::Result<OwnedFd>,
-    ) -> nix::Result<OwnedFd> {
         if path.contains('\0') {
             return Err(Errno::ENOENT);
         }
-        if self == Self::Walk || NO_OPENAT2.load(Ordering::Relaxed) {
-            return walk();
+        if self == Self::Walk || !kernel_resolves(root) {
+            return walk::locate(root, path, last, rules);
         }
-        match by_the_kernel(root, path, flags, rules) {
-            Err(Errno::ENOSYS | Errno::EPERM) => {
-                NO_OPENAT2.store(true, Ordering::Relaxed);
-                walk()
-            }
-            result => result,
+        let stay = if last == Last::Stay { OFlag::O_NOFOLLOW } else { OFlag::empty() };
+        by_the_kernel(root, path, OFlag::O_PATH | OFlag::O_CLOEXEC | stay, rules)
+    }
+}
+
+/// This kernel has `openat2` (since 5.6), and no seccomp profile forbids it: asked once, of a tree's root, which
+/// is open already, so that a refusal can only be meant for the call. A later one is the path's own.
+fn kernel_resolves(root: BorrowedFd<'_>) -> bool {
+    match OPENAT2.load(Ordering::Relaxed) {
+        USABLE => true,
+        MISSING => false,
+        _ => {
+            let probe = by_the_kernel(root, ".", OFlag::O_PATH | OFlag::O_CLOEXEC, Rules { cross_mounts: true });
+            let usable = !matches!(probe, Err(Errno::ENOSYS | Errno::EPERM));
+            OPENAT2.store(if usable { USABLE } else { MISSING }, Ordering::Relaxed);
+            usable
         }
     }
 }
@@ -99,5 +92,41 @@ fn by_the_kernel(root: BorrowedFd<'_>, path: &str, flags: OFlag, rules: Rules) -
             Err(Errno::EAGAIN | Errno::EINTR) if attempts < ATTEMPTS => attempts += 1,
             result => return result,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::collect::child;
+    use crate::collect::testing::{Call, forbid};
+    use crate::collect::tree::{Kind, Tree};
+
+    /// What a read gives in a process that a profile takes `openat2` from, before or after the first look.
+    fn read(looked_before: bool) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), "within").unwrap();
+        let tree = Tree::open(dir.path(), Kind::Image).unwrap();
+        let answer = child::run(Instant::now() + Duration::from_secs(10), 4096, |out| {
+            OPENAT2.store(UNTRIED, Ordering::Relaxed);
+            if looked_before {
+                tree.stat("file").unwrap();
+            }
+            forbid(&Call { number: nix::libc::SYS_openat2, only: None });
+            let _ = match tree.read_text("file", 100) {
+                Ok(text) => out.write_all(text.unwrap_or_default().as_bytes()),
+                Err(unseen) => out.write_all(unseen.reason.as_bytes()),
+            };
+        });
+        String::from_utf8(answer.unwrap().bytes).unwrap()
+    }
+
+    #[test]
+    fn a_forbidden_openat2_is_found_out_at_the_first_look_and_a_later_refusal_is_the_paths_own() {
+        assert_eq!(read(false), "within");
+        assert_eq!(read(true), "access refused (EPERM)");
     }
 }

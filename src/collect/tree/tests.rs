@@ -1,5 +1,3 @@
-#![expect(clippy::disallowed_macros, reason = "a skipped test says why")]
-
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,11 +10,12 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::collect::testing::skip;
 
 const NOTHING: Option<&Path> = None;
 
 /// A directory `root` with `outside` beside it, which nothing below `root` may ever lead to.
-fn laid_out() -> TempDir {
+pub(super) fn laid_out() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("outside"), "outside").unwrap();
     fs::create_dir_all(dir.path().join("root/a/b")).unwrap();
@@ -25,7 +24,7 @@ fn laid_out() -> TempDir {
 }
 
 /// Both ways of resolving, which must agree on everything.
-fn both(dir: &TempDir, kind: Kind, scenario: impl Fn(&Tree)) {
+pub(super) fn both(dir: &TempDir, kind: Kind, scenario: impl Fn(&Tree)) {
     for resolver in [Resolver::Kernel, Resolver::Walk] {
         let mut tree = Tree::open(&dir.path().join("root"), kind).unwrap();
         tree.resolver = resolver;
@@ -236,7 +235,7 @@ fn proc(resolver: Resolver, kind: Kind) -> Option<Tree> {
 #[test]
 fn magic_links_are_refused_and_pseudo_files_are_the_hosts_only() {
     for resolver in [Resolver::Kernel, Resolver::Walk] {
-        let Some(host) = proc(resolver, Kind::Host) else { return println!("skipped: no /proc here") };
+        let Some(host) = proc(resolver, Kind::Host) else { return skip("no /proc here") };
         assert!(host.read("self/status", 1 << 16).unwrap().unwrap().starts_with(b"Name:"));
         assert!(host.read("mounts", 1 << 20).unwrap().is_some(), "an ordinary link of procfs");
         for path in ["self/root/etc", "self/exe", "self/cwd/x", "self/fd/0"] {
@@ -260,7 +259,7 @@ fn sizes_of_sysfs_are_not_believed() {
             Ok(Some(found)) if found.size > 100 => {
                 assert!(tree.read("kernel/mm/transparent_hugepage/enabled", 100).unwrap().is_some());
             }
-            _ => println!("skipped: no such attribute here"),
+            _ => skip("no such attribute here"),
         }
     }
 }
@@ -278,7 +277,7 @@ fn mounted(source: &str, target: PathBuf, kind: &str, flags: MsFlags) -> Option<
     match mount(Some(source), &target, Some(kind), flags, None::<&str>) {
         Ok(()) => Some(Mounted(target)),
         Err(e) => {
-            println!("skipped: no mounts here ({e})");
+            skip(&format!("no mounts here ({e})"));
             None
         }
     }
@@ -319,7 +318,7 @@ fn a_device_under_nodev_says_so() {
     let Some(_dev) = mounted("none", root.join("dev"), "tmpfs", MsFlags::MS_NODEV) else { return };
     let node = nix::sys::stat::makedev(195, 255);
     if let Err(e) = nix::sys::stat::mknod(&root.join("dev/nvidiactl"), SFlag::S_IFCHR, Mode::S_IRUSR, node) {
-        return println!("skipped: no device nodes here ({e})");
+        return skip(&format!("no device nodes here ({e})"));
     }
     both(&dir, Kind::Container, |tree| {
         let found = tree.stat("dev/nvidiactl").unwrap().unwrap();

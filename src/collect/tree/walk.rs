@@ -2,7 +2,7 @@
 //! does not know it: component by component, every link read and followed by ourselves.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use nix::errno::Errno;
@@ -22,19 +22,9 @@ const MOST_LEVELS: usize = 200;
 const PROC_ROOT: u64 = 1;
 
 const LOOK: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
-/// How a regular file is opened.
-pub(super) const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
-/// Where a walk ended.
-pub(super) struct Found {
-    /// An `O_PATH` descriptor of it.
-    pub(super) place: OwnedFd,
-    /// Its directory, and its name there; `None`: the way ended with `.` or `..`, in a directory.
-    entry: Option<(OwnedFd, OsString)>,
-}
-
-/// What stands at a path.
-pub(super) fn locate(root: BorrowedFd<'_>, path: &str, last: Last, rules: Rules) -> nix::Result<Found> {
+/// What stands at a path, as an `O_PATH` descriptor.
+pub(super) fn locate(root: BorrowedFd<'_>, path: &str, last: Last, rules: Rules) -> nix::Result<OwnedFd> {
     let mut levels = vec![Level::of(openat(root, c".", LOOK | OFlag::O_DIRECTORY, Mode::empty())?)?];
     let mut pending = Vec::new();
     prepend(&mut pending, path.as_ref());
@@ -73,20 +63,11 @@ pub(super) fn locate(root: BorrowedFd<'_>, path: &str, last: Last, rules: Rules)
                 }
                 prepend(&mut pending, &target);
             }
-            _ if pending.is_empty() => {
-                let directory = current.fd.as_fd().try_clone_to_owned().map_err(|_| Errno::EMFILE)?;
-                return Ok(Found { place, entry: Some((directory, name)) });
-            }
+            _ if pending.is_empty() => return Ok(place),
             _ => return Err(Errno::ENOTDIR),
         }
     }
-    levels.pop().map(|level| Found { place: level.fd, entry: None }).ok_or(Errno::ENOENT)
-}
-
-/// Opens for reading what was found to be a regular file.
-pub(super) fn open_for_reading(root: BorrowedFd<'_>, path: &str, rules: Rules) -> nix::Result<OwnedFd> {
-    let (directory, name) = locate(root, path, Last::Follow, rules)?.entry.ok_or(Errno::EISDIR)?;
-    openat(directory, name.as_os_str(), READ | OFlag::O_NOFOLLOW, Mode::empty())
+    levels.pop().map(|level| level.fd).ok_or(Errno::ENOENT)
 }
 
 /// A directory on the way.

@@ -34,6 +34,7 @@ pub fn read(told: Option<&Path>, host: &Tree) -> (Policy, Vec<String>) {
 }
 
 fn one(path: &Path, user: u32) -> File {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let name = path.to_string_lossy().into_owned();
     let absent = File { path: name.clone(), text: Err("it is absent".to_owned()) };
     match Tree::open(Path::new("/"), Kind::Host) {

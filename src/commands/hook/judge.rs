@@ -57,22 +57,35 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
     if called.is_idle() {
         return Decided::default();
     }
-    let (policy, mut remarks) = configuration::read(arguments.config.as_deref(), &files);
+    let (policy, notes) = configuration::read(arguments.config.as_deref(), &files);
+    let mut remarks = notes.clone();
     remarks.extend(arguments.odd.iter().map(|odd| format!("ignored: {odd}")));
     let glance = called.container(None, None);
     let mode = policy.mode_for(&glance);
+    let lowered = policy.asked_by(&glance).lowered;
+    let asked = !lowered.is_empty();
+    remarks.extend(lowered);
     if mode == Mode::Off {
+        // The administrator's own is no news; an image's is.
+        if asked {
+            Record { arguments, files: &files, started, mode, remarks }.write(&unjudged(), &glance, true);
+        }
         return Decided::default();
     }
-    remarks.extend(policy.asked_by(&glance).lowered);
 
     let waits = policy.wait_for_driver.min(arguments.timeout.saturating_sub(RESERVE));
+    if waits < policy.wait_for_driver {
+        remarks
+            .push(format!("wait_for_driver is cut to {waits:?}: registered with a timeout of {:?}", arguments.timeout));
+    }
     let question = Question { arguments, files: &files, called: &called, policy: &policy };
     let mut judged = question.judge(started + BUDGET);
     while may_come_yet(&judged.report) && started.elapsed() + PAUSE < waits {
         std::thread::sleep(PAUSE);
         judged = question.judge(Instant::now() + BUDGET);
     }
+    let ignored = judged.report.findings.iter().filter(|finding| finding.ignored);
+    remarks.extend(ignored.map(|finding| format!("ignored: {}", finding.id)));
     if judged.gathered.late {
         remarks.push("decided at the deadline with what there was".to_owned());
     }
@@ -87,7 +100,13 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
         Decision::Start => Decided::default(),
         Decision::Refuse(code) => Decided {
             code: if starts { 0 } else { code },
-            text: line::hook(&judged.report, policy.allow_override, !starts),
+            text: line::hook(
+                &judged.report,
+                policy::essential_unknown(&judged.report),
+                &notes,
+                policy.allow_override,
+                !starts,
+            ),
         },
     }
 }
@@ -147,6 +166,9 @@ impl Question<'_> {
         let files = self.files;
         match fact {
             "host.gpus" => host.gpus = host::gpu_identities(files, host, Instant::now() + IDENTITIES),
+            "host.driver.version" | "host.driver.open_kernel_modules" => {
+                host::banner(files, &mut host.driver, Instant::now() + IDENTITIES);
+            }
             "host.pci" => host.pci = host::pci(files),
             "host.dev_char" => host.dev_char = host::dev_char(files, &host.majors),
             "host.mig_capabilities" => host.mig_capabilities = host::mig_capabilities(files, &host.driver),
@@ -169,7 +191,9 @@ impl Question<'_> {
 }
 
 /// What the first look leaves out.
-const FURTHER: [&str; 13] = [
+const FURTHER: [&str; 15] = [
+    "host.driver.version",
+    "host.driver.open_kernel_modules",
     "host.gpus",
     "host.pci",
     "host.dev_char",

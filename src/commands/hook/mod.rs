@@ -24,8 +24,8 @@ use arguments::Arguments;
 /// The hook decides within this time with what it has.
 const BUDGET: Duration = Duration::from_secs(1);
 
-/// A state is at most this long.
-const STATE_LIMIT: usize = 64 * 1024;
+/// A longer state is none. It holds the annotations, of which CRI-O has all of the pod's, twice.
+const STATE_LIMIT: usize = 1 << 20;
 
 /// Runs the hook with the arguments behind the program's name; returns its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
@@ -45,28 +45,28 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     decision.code
 }
 
-/// Standard input up to its end, the limit or the deadline: a runtime writes the state and closes.
+/// Standard input up to its end or the deadline: a runtime writes the state and closes. What is longer
+/// than the limit is read and thrown away: crun fails a start whose hook leaves part of the state unread.
 fn read_state(deadline: Instant) -> Vec<u8> {
     let input = std::io::stdin();
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 4096];
-    while bytes.len() <= STATE_LIMIT {
+    loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            break;
+            return bytes;
         }
         let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
         match nix::poll::poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], timeout) {
             Ok(0) | Err(Errno::EINTR) => continue,
             Ok(_) => {}
-            Err(_) => break,
+            Err(_) => return bytes,
         }
         match nix::unistd::read(&input, &mut chunk) {
-            Ok(0) => break,
-            Ok(n) => bytes.extend_from_slice(&chunk[..n]),
-            Err(Errno::EINTR | Errno::EAGAIN) => {}
-            Err(_) => break,
+            Ok(0) => return bytes,
+            Ok(n) if bytes.len() <= STATE_LIMIT => bytes.extend_from_slice(chunk.get(..n).unwrap_or_default()),
+            Ok(_) | Err(Errno::EINTR | Errno::EAGAIN) => {}
+            Err(_) => return bytes,
         }
     }
-    bytes
 }

@@ -15,9 +15,6 @@ pub struct Driver {
     pub open_kernel_modules: Observed<Option<bool>>,
     /// Loaded modules of NVIDIA's and nouveau, by name with underscores.
     pub modules: Observed<BTreeMap<String, KernelModule>>,
-    /// `/proc/driver/nvidia/params`, `DeviceFileMode` and the like.
-    #[serde(skip)]
-    pub params: Observed<BTreeMap<String, String>>,
     /// `options nvidia …` of modprobe.d, option to value.
     #[serde(skip)]
     pub module_options: Observed<BTreeMap<String, String>>,
