@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
     use crate::model::container::LegacyState;
-    use crate::model::host::{CdiSpec, ToolkitConfig};
+    use crate::model::host::ToolkitConfig;
     use crate::model::{Observed, Parts};
 
     const RELOAD: &str = "cgroup-lost-after-daemon-reload";
@@ -355,7 +355,7 @@ mod tests {
     fn on_the_machine_other_ways_make_it_a_warning() {
         let mut world = with_config(World::machine(1), Some(true));
         assert_eq!(world.short(ROOTFUL).severity, Severity::Error);
-        world.host.cdi = Observed::Known(vec![CdiSpec { kind: "nvidia.com/gpu".into(), ..CdiSpec::default() }]);
+        world.host.cdi = Observed::Known(vec![crate::checks::testing::cdi_spec()]);
         assert_eq!(world.short(ROOTFUL).severity, Severity::Warning);
         world.host.engines.clear();
         world.silent(ROOTFUL);
