@@ -163,8 +163,10 @@ fn may(user: &Identity, device: &SpecDevice, wanted: u32) -> bool {
     } else {
         mode
     };
-    // What the lack of a `capabilities` object means depends on the runtime: it may mean all.
-    let capabilities = user.effective_after_exec().unwrap_or(u64::MAX);
+    // What the lack of a `capabilities` object means depends on the runtime: to root it may mean all. Who is not
+    // root keeps through execve only what is ambient, which no runtime sets unasked.
+    let unsaid = if user.uid == 0 { u64::MAX } else { 0 };
+    let capabilities = user.effective_after_exec().unwrap_or(unsaid);
     bits & wanted == wanted
         || capabilities & DAC_OVERRIDE != 0
         || (wanted & 0o2 == 0 && capabilities & DAC_READ_SEARCH != 0)
@@ -244,6 +246,8 @@ mod tests {
         able.silent(GID);
         let mut unsaid = regrouped(0o660);
         user(&mut unsaid).capabilities = None;
+        assert_eq!(unsaid.short(GID).severity, Severity::Error);
+        user(&mut unsaid).uid = 0;
         unsaid.silent(GID);
         let mut member = regrouped(0o660);
         user(&mut member).additional_gids.push(0);
