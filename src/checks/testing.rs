@@ -6,7 +6,8 @@ use crate::model::container::{
     Stage, Strength, Wants,
 };
 use crate::model::host::{
-    DriverLibrary, DriverRoot, Engine, EngineKind, Gpu, KernelModule, Majors, ModuleFiles, Node, PciFunction,
+    CdiDevice, CdiNode, CdiSpec, DriverLibrary, DriverRoot, Engine, EngineKind, Gpu, KernelModule, Majors, ModuleFiles,
+    Node, PciFunction,
 };
 use crate::model::{Container, Facts, Failure, Host, Image, Judgement, Observed, Parts, Place};
 
@@ -341,6 +342,17 @@ pub(crate) fn words(check: &crate::model::Check, failure: &Failure) -> String {
         out.push_str(&fill(step.command.unwrap_or(""), &failure.args));
     }
     out
+}
+
+/// A CDI specification with one GPU.
+pub(crate) fn cdi_spec() -> CdiSpec {
+    let node = CdiNode { path: "/dev/nvidia0".into(), ..CdiNode::default() };
+    CdiSpec {
+        path: "/etc/cdi/nvidia.yaml".into(),
+        kind: "nvidia.com/gpu".into(),
+        devices: vec![CdiDevice { name: "all".into(), nodes: vec![node] }],
+        ..CdiSpec::default()
+    }
 }
 
 /// A fact that nobody saw.

@@ -2,6 +2,7 @@
 pub mod architecture;
 pub mod cuda_visible_devices;
 pub mod driver_capabilities;
+pub mod driver_files;
 pub mod monitors;
 pub mod require;
 pub mod toolkit;

@@ -42,16 +42,26 @@ pub const HOOK: &str = "nvidia-container-runtime-hook";
 /// The tool that the hook calls.
 pub const CLI: &str = "nvidia-container-cli";
 
-/// Where packages, the GPU Operator and NixOS put the programs, and where the host's facts come from: a
+/// One of NVIDIA's own hooks, by its program: what these give is recognised from the spec. The GPU Operator wraps its
+/// programs and adds `.real`.
+pub fn is_hook_of_nvidia(program: &str) -> bool {
+    let name = base_name(program);
+    [HOOK, "nvidia-container-toolkit", CLI, CTK, CDI_HOOK].contains(&name.strip_suffix(".real").unwrap_or(name))
+}
+
+/// Where packages, the GPU Operator, NixOS and snaps put the programs, and where the host's facts come from: a
 /// program that is named there and was not seen is missing. Of other places nobody can say so.
-const PROGRAM_DIRS: [&str; 7] = [
+pub const PROGRAM_DIRS: [&str; 10] = [
     "/usr/bin",
     "/usr/local/bin",
     "/usr/local/nvidia/toolkit",
     "/usr/sbin",
+    "/usr/local/sbin",
+    "/sbin",
     "/bin",
     "/opt/bin",
     "/run/current-system/sw/bin",
+    "/var/lib/snapd/snap/bin",
 ];
 
 /// The release is older than `since`, one of the constants above.
@@ -154,6 +164,7 @@ mod tests {
         assert!(is_runtime("/usr/bin/nvidia-container-runtime") && is_runtime("nvidia-container-runtime.cdi"));
         assert!(!is_runtime("/usr/bin/nvidia-container-runtime-hook") && !is_runtime("runc"));
         assert!(is_where_programs_are("nvidia-container-runtime") && is_where_programs_are("/usr/bin/x"));
+        assert!(is_where_programs_are("/usr/local/sbin/x"), "it was looked for there");
         assert!(!is_where_programs_are("/srv/toolkit/nvidia-container-runtime"));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::checks::nodes::expect::{Compute, Subject, compute, subject};
 use crate::checks::nodes::role::{Role, list, machine_has_no_nodes, role};
-use crate::checks::nodes::ways::{missing, on_disk};
+use crate::checks::nodes::ways::{missing, of_a_gpu, on_disk};
 use crate::checks::not_applicable;
 use crate::model::container::{Given, Strength};
 use crate::model::host::PciFunction;
@@ -123,7 +123,7 @@ fn uvm_module_not_loaded(facts: &Facts<'_>) -> Judgement {
         Subject::Container => match compute(facts)? {
             Compute::Unwanted => return not_applicable(),
             Compute::Likely => Severity::Warning,
-            Compute::Wanted => missing(facts, "nvidia_uvm")?,
+            Compute::Wanted => of_a_gpu(facts, "nvidia_uvm")?,
         },
     };
     Failure::new(severity, CHECKS[1].messages[0]).saw("host.modules", "nvidia, no nvidia_uvm", "/sys/module").found()
@@ -145,7 +145,11 @@ fn nodes_not_created_yet(facts: &Facts<'_>) -> Judgement {
     if !loaded && (on_disk(facts.host, "nvidia")? != Some(true) || unloadable::explained(facts.host)) {
         return not_applicable();
     }
-    Failure::new(missing(facts, "nvidia")?, CHECKS[2].messages[0])
+    let severity = match subject {
+        Subject::Machine => missing(facts, "nvidia")?,
+        Subject::Container => of_a_gpu(facts, "nvidia")?,
+    };
+    Failure::new(severity, CHECKS[2].messages[0])
         .arg("state", if loaded { "loaded" } else { "on disk, but not loaded" })
         .saw("host.device_nodes", "none of NVIDIA's", "/dev")
         .found()
@@ -269,6 +273,27 @@ mod tests {
         without_uvm(World::plain()).silent("uvm-module-not-loaded");
         World::cdi(1).silent("uvm-module-not-loaded");
         unloaded(World::cdi(1)).silent("uvm-module-not-loaded");
+    }
+
+    #[test]
+    fn what_is_given_without_a_gpu_is_not_let_down() {
+        for (given, severity) in [(Given::RawDevices, None), (Given::Cdi, Some(Severity::Warning))] {
+            for id in ["device-nodes-not-created-yet", "uvm-module-not-loaded"] {
+                let mut world = without_uvm(World::cdi(1));
+                world.set("NVIDIA_DRIVER_CAPABILITIES", "compute,utility");
+                world.container.gpu_given = Observed::Known(given);
+                let path = "/dev/nvidia-caps-imex-channels/channel0".to_owned();
+                let channel = crate::model::container::ContainerNode { path, ..Default::default() };
+                world.container.devices = Observed::Known(vec![channel]);
+                if id == "device-nodes-not-created-yet" {
+                    world = without_nodes(world);
+                }
+                match severity {
+                    None => world.silent(id),
+                    Some(severity) => assert_eq!(world.failure(id).severity, severity, "{id}"),
+                }
+            }
+        }
     }
 
     #[test]

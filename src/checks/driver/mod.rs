@@ -7,21 +7,13 @@ use crate::model::{Check, Host, Unknown};
 mod kernel_log;
 mod libraries;
 mod loaded;
-mod mig;
 mod present;
 mod signature;
 mod unloadable;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[
-    loaded::CHECKS,
-    libraries::CHECKS,
-    unloadable::CHECKS,
-    signature::CHECKS,
-    present::CHECKS,
-    kernel_log::CHECKS,
-    mig::CHECKS,
-];
+pub const CHECKS: &[&[Check]] =
+    &[loaded::CHECKS, libraries::CHECKS, unloadable::CHECKS, signature::CHECKS, present::CHECKS, kernel_log::CHECKS];
 
 /// The kernel has the `nvidia` module.
 pub(crate) fn nvidia_loaded(host: &Host) -> Result<bool, Unknown> {

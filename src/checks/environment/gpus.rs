@@ -47,11 +47,7 @@ fn to_be_injected(facts: &Facts<'_>) -> Result<Option<Gpus>, Unknown> {
 }
 
 fn from(gpus: &[&Gpu], in_parts: bool) -> Gpus {
-    Gpus {
-        count: gpus.len(),
-        uuids: gpus.iter().map(|g| g.uuid.clone()).collect(),
-        in_parts: in_parts || gpus.iter().any(|g| g.mig == Some(true)),
-    }
+    Gpus { count: gpus.len(), uuids: gpus.iter().map(|g| g.uuid.clone()).collect(), in_parts }
 }
 
 fn by_nodes(nodes: &[ContainerNode], gpus: &[Gpu]) -> Gpus {
@@ -62,8 +58,7 @@ fn by_nodes(nodes: &[ContainerNode], gpus: &[Gpu]) -> Gpus {
     Gpus {
         count: minors.len(),
         uuids: minors.iter().map(|minor| of(minor)?.uuid.clone()).collect(),
-        in_parts: nodes.iter().any(|n| n.path.starts_with("/dev/nvidia-caps/"))
-            || minors.iter().any(|minor| of(minor).is_some_and(|g| g.mig == Some(true))),
+        in_parts: nodes.iter().any(|n| n.path.starts_with("/dev/nvidia-caps/")),
     }
 }
 

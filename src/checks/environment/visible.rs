@@ -6,6 +6,7 @@ use crate::checks::not_applicable;
 use crate::knowledge::cuda_visible_devices::{Entry, hides_all, parse};
 use crate::knowledge::toolkit::older;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::container::Given;
 use crate::model::{Facts, Unknown};
 
 const INDEX: &str = "CUDA_VISIBLE_DEVICES={value} names GPU {entry}, and {where} has {count}, counted from 0: {effect}";
@@ -72,9 +73,14 @@ fn value<'a>(facts: &Facts<'a>) -> Result<Option<(&'a str, Vec<Entry>)>, Unknown
 }
 
 /// Certain only for a container that works with CUDA: the machine's own environment does not reach into one,
-/// and NVML does not read the variable.
+/// NVML does not read the variable, and whoever is privileged without a wish for a GPU has its nodes by the way.
 fn severity(facts: &Facts<'_>, first: bool) -> Result<Severity, Unknown> {
-    let certain = first && facts.place != Place::Host && compute(facts)? != Compute::Unwanted;
+    if !first || facts.place == Place::Host {
+        return Ok(Severity::Warning);
+    }
+    let container = facts.container;
+    let meant = *container.gpu_given.known()? != Given::Privileged || container.asks_for_gpu();
+    let certain = meant && compute(facts)? != Compute::Unwanted;
     Ok(if certain { Severity::Error } else { Severity::Warning })
 }
 
@@ -167,7 +173,7 @@ const MIG_UUIDS_SINCE: &str = "470";
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::LegacyState;
+    use crate::model::container::{Given, LegacyState};
     use crate::model::host::Platform;
     use crate::model::{Observed, Place, Severity};
 
@@ -241,10 +247,22 @@ mod tests {
     }
 
     #[test]
+    fn who_is_privileged_and_wants_no_gpu_is_not_stopped() {
+        for (id, value) in [(RANGE, "7"), (FORM, "all")] {
+            let mut world = with(value);
+            world.container.gpu_given = Observed::Known(Given::Privileged);
+            assert_eq!(world.failure(id).severity, Severity::Error);
+            world.container.wants_gpu = crate::model::container::Wants::default();
+            assert_eq!(world.failure(id).severity, Severity::Warning);
+        }
+    }
+
+    #[test]
     fn parts_of_gpus_are_counted_otherwise() {
         let mut world = with("2");
-        let Observed::Known(gpus) = &mut world.host.gpus else { panic!() };
-        gpus[0].mig = Some(true);
+        let path = "/dev/nvidia-caps/nvidia-cap21".to_owned();
+        let Observed::Known(nodes) = &mut world.container.devices else { panic!() };
+        nodes.push(crate::model::container::ContainerNode { path, ..Default::default() });
         assert_eq!(world.failure(RANGE).severity, Severity::Warning);
     }
 

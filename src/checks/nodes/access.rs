@@ -3,7 +3,9 @@
 use crate::checks::not_applicable;
 use crate::model::container::{Access, ContainerNode, DeviceRule, Given, Identity, Moment, Refusal};
 use crate::model::host::Inside;
-use crate::model::{Action, Check, Container, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
+use crate::model::{
+    Action, Check, Container, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown,
+};
 
 use super::expect::{Compute, compute, judgeable, subject};
 use super::role::{Role, list, plain, role, weight};
@@ -154,10 +156,9 @@ fn user(container: &Container) -> String {
 
 fn rules_missing(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
-    let unenforced = container.rootless || facts.host.inside == Some(Inside::UnprivilegedLxc);
+    let unenforced = container.rootless || without_device_controller(facts.host);
     if subject(facts)?.is_none() || *container.gpu_given.known()? == Given::LegacyHook || unenforced {
-        // The legacy hook adds rules of its own; without root, and in a user namespace as an unprivileged LXC
-        // container is one, runtimes leave the device controller alone.
+        // The legacy hook adds rules of its own; without root runtimes leave the device controller alone.
         return not_applicable();
     }
     let devices = container.devices.known()?;
@@ -187,6 +188,11 @@ fn rules_missing(facts: &Facts<'_>) -> Judgement {
         .arg("number", format!("{}:{}", first.major, first.minor))
         .saw("container.rules", format!("{} rules, none for {names}", rules.len()), "linux.resources.devices")
         .found()
+}
+
+/// This machine is in a user namespace, as an unprivileged LXC container is: runtimes in there set no rules.
+pub(super) fn without_device_controller(host: &Host) -> bool {
+    host.in_user_namespace || host.inside == Some(Inside::UnprivilegedLxc)
 }
 
 /// MIG's capability nodes are only read.
@@ -324,6 +330,9 @@ mod tests {
         world.container.rootless = true;
         world.silent(RULES);
         world.container.rootless = false;
+        let mut namespaced = world.clone();
+        namespaced.host.in_user_namespace = true;
+        namespaced.silent(RULES);
         world.host.inside = Some(Inside::UnprivilegedLxc);
         world.silent(RULES);
         world.host.inside = None;

@@ -5,6 +5,7 @@ use crate::model::container::{Access, DeviceRule, Given, Refusal, Scheduler};
 use crate::model::host::{EngineKind, Inside};
 use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
+use super::access::without_device_controller;
 use super::expect::{Subject, subject};
 use super::ways::{cdi_way, legacy_way};
 
@@ -158,7 +159,7 @@ fn warning(check: &'static Check, message: usize) -> Failure {
 fn no_cgroups_with_rootful(facts: &Facts<'_>) -> Judgement {
     let Some(subject) = subject(facts)? else { return not_applicable() };
     let Some((config, true)) = no_cgroups(facts.host)? else { return not_applicable() };
-    if facts.host.inside == Some(Inside::UnprivilegedLxc) {
+    if without_device_controller(facts.host) {
         return not_applicable();
     }
     let (severity, message) = match subject {
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
     use crate::model::container::LegacyState;
-    use crate::model::host::{CdiSpec, ToolkitConfig};
+    use crate::model::host::ToolkitConfig;
     use crate::model::{Observed, Parts};
 
     const RELOAD: &str = "cgroup-lost-after-daemon-reload";
@@ -329,6 +330,9 @@ mod tests {
         world.container.rootless = true;
         world.silent(ROOTFUL);
         world.container.rootless = false;
+        let mut namespaced = world.clone();
+        namespaced.host.in_user_namespace = true;
+        namespaced.silent(ROOTFUL);
         allow(&mut world, None);
         world.silent(ROOTFUL);
         with_config(by_hook(LegacyState::StillToRun), None).silent(ROOTFUL);
@@ -351,7 +355,7 @@ mod tests {
     fn on_the_machine_other_ways_make_it_a_warning() {
         let mut world = with_config(World::machine(1), Some(true));
         assert_eq!(world.short(ROOTFUL).severity, Severity::Error);
-        world.host.cdi = Observed::Known(vec![CdiSpec { kind: "nvidia.com/gpu".into(), ..CdiSpec::default() }]);
+        world.host.cdi = Observed::Known(vec![crate::checks::testing::cdi_spec()]);
         assert_eq!(world.short(ROOTFUL).severity, Severity::Warning);
         world.host.engines.clear();
         world.silent(ROOTFUL);

@@ -5,9 +5,11 @@ use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::toolkit::{CLI, COMPUTE_BY_DEFAULT, base_name, hook_is_older};
 use crate::knowledge::variables::may_draw;
 use crate::knowledge::visible_devices::{self, Request};
-use crate::model::container::{CapabilitySets, Given};
+use crate::model::container::{CapabilitySets, ContainerNode, Given};
 use crate::model::host::{Majors, Platform};
 use crate::model::{Container, Facts, Place, Unknown};
+
+use super::role::{Role, role};
 
 /// Whom a question about nodes and driver is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,8 @@ fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
     }
     let given = match container.gpu_given.known()? {
         Given::None | Given::Wsl | Given::Tegra | Given::Vm => false,
-        Given::Cdi | Given::RawDevices => true,
+        Given::Cdi => true,
+        Given::RawDevices => has_node_of_work(container)?,
         Given::Privileged => container.asks_for_gpu(),
         Given::LegacyHook => legacy_injects(facts)?,
     };
@@ -47,6 +50,13 @@ fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
         judgeable(container)?;
     }
     Ok(given)
+}
+
+/// Single nodes are a GPU's only with one of those that GPU work goes through: an IMEX channel or a switch of
+/// the fabric alone is not.
+fn has_node_of_work(container: &Container) -> Result<bool, Unknown> {
+    let nodes = container.devices.known()?;
+    Ok(nodes.iter().any(|node| matches!(role(&node.path), Role::Control | Role::Gpu | Role::Uvm)))
 }
 
 /// A sandbox's devices are opened by a process outside it, so nothing here speaks of them.
@@ -72,13 +82,21 @@ fn legacy_injects(facts: &Facts<'_>) -> Result<bool, Unknown> {
     {
         return Ok(true);
     }
-    let taken =
-        config.is_none_or(|c| c.accept_envvar_unprivileged != Some(false)) || has_bounding(container, CAP_SYS_ADMIN);
     let none = match container.visible_devices.known()? {
         Some(list) => matches!(visible_devices::parse(list), Request::None | Request::Void | Request::Unset),
         None => false,
     };
-    Ok(!none && taken)
+    if none || has_bounding(container, CAP_SYS_ADMIN) {
+        return Ok(!none);
+    }
+    let brought =
+        |nodes: &Vec<ContainerNode>| nodes.iter().any(|node| node.looked_at && role(&node.path) == Role::Control);
+    match facts.host.toolkit.config.known() {
+        Ok(config) => Ok(config.as_ref().is_none_or(|c| c.accept_envvar_unprivileged != Some(false))),
+        // whatever the policy is, it let this one through
+        Err(_) if container.devices.seen().is_some_and(brought) => Ok(true),
+        Err(unknown) => Err(unknown),
+    }
 }
 
 /// Arguments of `nvidia-container-cli`, where the hook is that tool itself (`ctr run --gpus`): then they
@@ -162,15 +180,15 @@ pub(crate) fn display_by_legacy(facts: &Facts<'_>) -> Result<bool, Unknown> {
     }
     match arguments_of_tool(facts) {
         Some(arguments) => Ok(arguments.iter().any(|arg| arg == "--display")),
-        None => Ok(capabilities(facts)?.names("display") && is_supported(facts, "display")),
+        None => Ok(capabilities(facts)?.names("display") && is_supported(facts, "display")?),
     }
 }
 
 /// The toolkit's configuration lets the hook bring this part of the driver.
-fn is_supported(facts: &Facts<'_>, word: &str) -> bool {
-    let config = facts.host.toolkit.config.seen().and_then(Option::as_ref);
+fn is_supported(facts: &Facts<'_>, word: &str) -> Result<bool, Unknown> {
+    let config = facts.host.toolkit.config.known()?.as_ref();
     let supported = config.and_then(|c| c.supported_capabilities.as_deref());
-    supported.is_none_or(|list| list.split(',').any(|w| w.trim() == word || w.trim() == "all"))
+    Ok(supported.is_none_or(|list| list.split(',').any(|w| w.trim() == word || w.trim() == "all")))
 }
 
 /// Whether graphics or a display is asked for in so many words, in whatever way the GPU is given.
@@ -305,6 +323,18 @@ mod tests {
         };
         world.host.toolkit.config = Observed::Known(Some(config));
         assert_eq!(display_by_legacy(&world.facts()), Ok(false));
+    }
+
+    #[test]
+    fn a_policy_that_nobody_saw_may_refuse_the_request() {
+        let mut world = World::legacy(1, LegacyState::HasRun);
+        world.host.toolkit.config = crate::checks::testing::unseen();
+        assert_eq!(asked(&world), Some(Subject::Container), "its nodes are there");
+        world.container.devices = Observed::default();
+        assert!(subject(&world.facts()).is_err());
+        let Observed::Known(user) = &mut world.container.user else { panic!() };
+        user.capabilities.as_mut().unwrap().bounding |= 1 << CAP_SYS_ADMIN;
+        assert_eq!(asked(&world), Some(Subject::Container));
     }
 
     #[test]

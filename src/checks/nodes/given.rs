@@ -8,15 +8,6 @@ use crate::model::{Facts, Unknown};
 use super::expect::arguments_of_tool;
 use super::role::{Role, role};
 
-/// The GPUs that the container was given, or that its legacy hook will give it, as far as the machine has
-/// their nodes.
-pub(crate) fn given_gpus<'a>(facts: &Facts<'a>) -> Result<Vec<&'a Gpu>, Unknown> {
-    let devices = facts.container.devices.known()?;
-    let gpus = facts.host.gpus.known()?.iter();
-    let has = |minor| devices.iter().any(|node| role(&node.path) == Role::Gpu && node.minor == minor);
-    Ok(gpus.filter(|gpu| gpu.minor.is_some_and(has)).collect())
-}
-
 /// How many GPUs the container was given.
 pub(crate) fn given_count(facts: &Facts<'_>) -> Result<usize, Unknown> {
     Ok(facts.container.devices.known()?.iter().filter(|node| role(&node.path) == Role::Gpu).count())
@@ -91,20 +82,15 @@ mod tests {
     use crate::model::Observed;
     use crate::model::container::LegacyState;
 
-    fn places(gpus: &[&Gpu]) -> Vec<u32> {
-        gpus.iter().map(|gpu| gpu.index).collect()
-    }
-
     #[test]
     fn nodes_tell_what_was_given() {
         let mut world = World::cdi(3);
-        assert_eq!(given_gpus(&world.facts()).map(|gpus| places(&gpus)), Ok(vec![0, 1, 2]));
+        assert_eq!(given_count(&world.facts()), Ok(3));
         world.without_node("/dev/nvidia1", false);
-        assert_eq!(given_gpus(&world.facts()).map(|gpus| places(&gpus)), Ok(vec![0, 2]));
         assert_eq!(given_count(&world.facts()), Ok(2));
         assert_eq!(nodes_asked_of_legacy(&world.facts()), Ok(None));
         world.container.devices = unseen();
-        assert!(given_gpus(&world.facts()).is_err() && given_count(&world.facts()).is_err());
+        assert!(given_count(&world.facts()).is_err());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Nodes whose group is left behind on the way into the container.
 
 use crate::checks::not_applicable;
-use crate::model::container::{Access, CapabilitySets, ContainerNode, Given, Identity, SpecDevice};
+use crate::model::container::{Access, ContainerNode, Given, Identity, Moment, Refusal, SpecDevice};
 use crate::model::host::Node;
-use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
+use crate::model::{
+    Action, Check, Container, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown,
+};
 
 use super::expect::{Compute, compute, judgeable};
 use super::role::{Role, list, role, weight};
@@ -105,7 +107,9 @@ fn gid_lost_in_container(facts: &Facts<'_>) -> Judgement {
     let Some((first, node)) = lost.first() else { return Ok(Outcome::Pass) };
     // A program that raises its privileges may open what its user may not.
     let may_rise = container.privileged_entrypoint == Some(true);
-    let severity = if may_rise { Severity::Warning } else { severity(facts, &lost)? };
+    let certain: Vec<(&SpecDevice, &Node)> =
+        lost.iter().copied().filter(|(device, _)| is_certain(container, devices, &device.path)).collect();
+    let severity = if may_rise || certain.is_empty() { Severity::Warning } else { severity(facts, &certain)? };
     Failure::new(severity, CHECKS[0].messages[0])
         .arg("node", list(lost.iter().map(|(device, _)| device.path.as_str())))
         .arg("mode", format!("{:04o}", node.mode))
@@ -118,6 +122,13 @@ fn gid_lost_in_container(facts: &Facts<'_>) -> Judgement {
         .saw("container.spec_devices", format!("{} without group {}", first.path, node.gid), "linux.devices")
         .saw("host.device_nodes", format!("{}: {:04o} {}:{}", first.path, node.mode, node.uid, node.gid), "/dev")
         .found()
+}
+
+/// The user is kept out: the kernel has said so, or nothing has started and the spec is all there is. Where a
+/// started container's kernel did not commit itself, its program may rise, or the node be another's.
+fn is_certain(container: &Container, devices: &[ContainerNode], path: &str) -> bool {
+    container.moment == Moment::NotStarted
+        || devices.iter().any(|node| node.path == path && node.access == Access::Refused(Refusal::Mode))
 }
 
 fn severity(facts: &Facts<'_>, lost: &[(&SpecDevice, &Node)]) -> Result<Severity, Unknown> {
@@ -152,30 +163,20 @@ fn may(user: &Identity, device: &SpecDevice, wanted: u32) -> bool {
     } else {
         mode
     };
-    let capabilities = effective(user);
+    // What the lack of a `capabilities` object means depends on the runtime: to root it may mean all. Who is not
+    // root keeps through execve only what is ambient, which no runtime sets unasked.
+    let unsaid = if user.uid == 0 { u64::MAX } else { 0 };
+    let capabilities = user.effective_after_exec().unwrap_or(unsaid);
     bits & wanted == wanted
         || capabilities & DAC_OVERRIDE != 0
         || (wanted & 0o2 == 0 && capabilities & DAC_READ_SEARCH != 0)
-}
-
-/// What the process will have after the runtime's execve, which is not the spec's effective set. What
-/// the lack of a `capabilities` object means to root depends on the runtime: here it means all.
-fn effective(user: &Identity) -> u64 {
-    let Some(CapabilitySets { bounding, inheritable, permitted, ambient, .. }) = user.capabilities else {
-        return if user.uid == 0 { u64::MAX } else { 0 };
-    };
-    match (user.uid, user.no_new_privileges) {
-        (0, false) => bounding | inheritable,
-        (0, true) => (bounding | inheritable) & permitted,
-        _ => ambient & permitted & inheritable,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::Sandbox;
+    use crate::model::container::{Sandbox, Stage};
     use crate::model::host::{CdiNode, CdiSpec};
     use crate::model::{Observed, Parts};
 
@@ -210,6 +211,7 @@ mod tests {
         for node in devices.iter_mut() {
             node.access = Access::default();
         }
+        world.container.moment = Moment::NotStarted;
         let Observed::Known(user) = &mut world.container.user else { panic!() };
         (user.uid, user.gid, user.additional_gids) = (1000, 1000, vec![44]);
         world
@@ -242,6 +244,11 @@ mod tests {
         let sets = user(&mut able).capabilities.as_mut().unwrap();
         (sets.ambient, sets.inheritable) = (DAC_OVERRIDE, DAC_OVERRIDE);
         able.silent(GID);
+        let mut unsaid = regrouped(0o660);
+        user(&mut unsaid).capabilities = None;
+        assert_eq!(unsaid.short(GID).severity, Severity::Error);
+        user(&mut unsaid).uid = 0;
+        unsaid.silent(GID);
         let mut member = regrouped(0o660);
         user(&mut member).additional_gids.push(0);
         member.silent(GID);
@@ -254,6 +261,20 @@ mod tests {
         let mut mapped = regrouped(0o660);
         mapped.container.rootless = true;
         mapped.silent(GID);
+    }
+
+    #[test]
+    fn after_a_start_only_the_kernel_is_certain() {
+        let mut world = regrouped(0o660);
+        world.container.moment = Moment::Hook(Stage::CreateRuntime);
+        assert_eq!(world.short(GID).severity, Severity::Warning);
+        for refusal in [Refusal::Cgroup, Refusal::Mode] {
+            world.node("/dev/nvidiactl").access = Access::Refused(refusal);
+            let certain = if refusal == Refusal::Mode { Severity::Error } else { Severity::Warning };
+            assert_eq!(world.short(GID).severity, certain);
+        }
+        world.container.privileged_entrypoint = Some(true);
+        assert_eq!(world.short(GID).severity, Severity::Warning);
     }
 
     #[test]

@@ -111,7 +111,6 @@ mod tests {
     use crate::checks::testing::{World, unseen};
     use crate::model::Observed;
     use crate::model::container::{LegacyState, Refusal};
-    use crate::model::host::CdiSpec;
 
     const MODE: &str = "device-file-mode-bad";
 
@@ -141,7 +140,7 @@ mod tests {
         assert_eq!(failure.severity, Severity::Error);
         assert!(crate::model::wording::fill(failure.message, &failure.args).contains("NVreg_DeviceFileMode=666"));
         let mut by_cdi = world;
-        by_cdi.host.cdi = Observed::Known(vec![CdiSpec { kind: "nvidia.com/gpu".into(), ..CdiSpec::default() }]);
+        by_cdi.host.cdi = Observed::Known(vec![crate::checks::testing::cdi_spec()]);
         assert_eq!(by_cdi.short(MODE).severity, Severity::Warning);
         for mode in [0o666, 0o660, 0o600, 0o1666] {
             with_mode(World::machine(1), mode).silent(MODE);

@@ -37,6 +37,9 @@ pub(super) const CHECKS: &[Check] = &[Check {
 /// With it crun leaves the caller's supplementary groups in place. Source: crun's manual, `run.oci.keep_original_groups`.
 const KEEP_GROUPS: &str = "run.oci.keep_original_groups";
 
+/// What an id that is not mapped shows as (`/proc/sys/kernel/overflowgid`, which nobody changes).
+const OVERFLOW_ID: u32 = 65_534;
+
 fn group_not_kept(facts: &Facts<'_>) -> Judgement {
     match subject(facts)? {
         None => not_applicable(),
@@ -70,7 +73,9 @@ fn in_container(facts: &Facts<'_>) -> Judgement {
     let gids = container.gid_mappings.known()?;
     let devices = container.devices.known()?;
     let host = facts.host.device_nodes.known()?;
-    let mapped = |mappings: &[IdMapping], id| IdMapping::inward(mappings, id).is_some();
+    // From within the engine's own namespace, ids that it does not map show as one that the container's may.
+    let is_strange = |id| facts.host.in_user_namespace && id == OVERFLOW_ID;
+    let mapped = |mappings: &[IdMapping], id| !is_strange(id) && IdMapping::inward(mappings, id).is_some();
     let mut broken: Vec<(&ContainerNode, &Node)> = Vec::new();
     for node in devices.iter().filter(|node| is_needed(&node.path)) {
         let Some(on_host) = host.get(&node.path).filter(|on_host| only_by_group(on_host)) else { continue };
@@ -93,8 +98,9 @@ fn in_container(facts: &Facts<'_>) -> Judgement {
         weight(facts, &nodes, devices)?
     };
     let refused = nodes.iter().all(|node| matches!(node.access, Access::Refused(_)));
-    if !refused && !is_rootless(container, uids) {
-        // With root's help a runtime makes nodes of its own there, which may be open to all.
+    if !refused && (!is_rootless(container, uids) || is_strange(first.gid)) {
+        // With root's help a runtime makes nodes of its own there, which may be open to all; and whose a node
+        // is, does not show from in here.
         severity = Severity::Warning;
     }
     failure(severity, 0, &list(nodes.iter().map(|node| node.path.as_str())), first)
@@ -194,6 +200,26 @@ mod tests {
         let keep = [(KEEP_GROUPS.to_owned(), "1".to_owned())].into();
         world.container.annotations = Observed::Known(keep);
         world.silent(ID);
+    }
+
+    /// `podman run --userns=keep-id`, seen from within podman's own namespace: the machine's root and group
+    /// show as 65534, which the container's mapping has.
+    #[test]
+    fn an_id_that_the_engine_does_not_map_reaches_no_container() {
+        let mut world = mapped(grouped(World::cdi(1)), 0, 65_536);
+        world.container.rootless = true;
+        let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
+        for node in nodes.values_mut() {
+            (node.uid, node.gid) = (65_534, 65_534);
+        }
+        world.silent(ID);
+        world.host.in_user_namespace = true;
+        assert_eq!(world.short(ID).severity, Severity::Warning);
+        let Observed::Known(devices) = &mut world.container.devices else { panic!() };
+        for node in devices.iter_mut() {
+            node.access = Access::Refused(Refusal::Mode);
+        }
+        assert_eq!(world.short(ID).severity, Severity::Error);
     }
 
     #[test]

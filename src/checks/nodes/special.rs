@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::checks::not_applicable;
 use crate::knowledge::toolkit::CLI;
 use crate::model::container::Given;
-use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
+use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step};
 
 use super::expect::{Subject, display_by_legacy, graphics};
-use super::given::{asks_for_mig, given_gpus};
+use super::given::asks_for_mig;
 use super::missing::expecting;
 use super::role::{MODESET, Role, has_node, list, role};
 use super::ways::missing;
@@ -122,7 +122,7 @@ fn mig_caps_missing(facts: &Facts<'_>) -> Judgement {
     match expecting(facts)? {
         None => not_applicable(),
         Some(Subject::Machine) => mig_caps_missing_on_machine(facts, &instances(facts.host.mig_capabilities.known()?)),
-        Some(Subject::Container) if !has_mig_device(facts)? => not_applicable(),
+        Some(Subject::Container) if !asks_for_mig(facts)? => not_applicable(),
         Some(Subject::Container) => {
             // Two more nodes, of configuration and monitoring, open no instance. Where the driver's list was
             // not read any node below the directory counts.
@@ -153,19 +153,6 @@ fn mig_caps_missing(facts: &Facts<'_>) -> Judgement {
 /// The capabilities that belong to an instance.
 fn instances(capabilities: &BTreeMap<String, u32>) -> Vec<(&String, &u32)> {
     capabilities.iter().filter(|(path, _)| path.contains("/mig/gi")).collect()
-}
-
-/// MIG devices were asked for by name, or every GPU that was given is in MIG mode.
-fn has_mig_device(facts: &Facts<'_>) -> Result<bool, Unknown> {
-    if asks_for_mig(facts)? {
-        return Ok(true);
-    }
-    // Nobody looked at the GPUs: then nothing says that one of them is in MIG mode.
-    if facts.host.gpus.seen().is_none_or(|gpus| gpus.iter().all(|gpu| gpu.mig != Some(true))) {
-        return Ok(false);
-    }
-    let given = given_gpus(facts)?;
-    Ok(!given.is_empty() && given.iter().all(|gpu| gpu.mig == Some(true)))
 }
 
 fn mig_caps_missing_on_machine(facts: &Facts<'_>, instances: &[(&String, &u32)]) -> Judgement {
@@ -310,12 +297,8 @@ mod tests {
         add_caps(&mut world, &[21, 22]);
         world.silent("mig-caps-nodes-missing");
 
-        let mut by_mode = World::cdi(1);
-        let Observed::Known(gpus) = &mut by_mode.host.gpus else { panic!() };
-        gpus[0].mig = Some(true);
-        assert_eq!(by_mode.short("mig-caps-nodes-missing").severity, Severity::Error);
-        by_mode.container.devices = unseen();
-        by_mode.unknown("mig-caps-nodes-missing");
+        world.container.devices = unseen();
+        world.unknown("mig-caps-nodes-missing");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! How bad it is that a module or a node is missing: who could still make it, and which ways remain.
 
+use crate::checks::stack::ways::{gives_gpus, is_searched};
 use crate::model::host::{EngineKind, Inside};
 use crate::model::{Facts, Host, Place, Severity, Unknown};
 
-use super::expect::may_set_up_the_machine;
+use super::expect::{has_gpu_node, may_set_up_the_machine};
 
 /// How bad it is that a module is not loaded, or that a node which it serves is missing.
 ///
@@ -17,6 +18,11 @@ pub(crate) fn missing(facts: &Facts<'_>, module: &str) -> Result<Severity, Unkno
         _ => legacy_way(host) && hook_loads_modules(host),
     };
     Ok(if somebody_may && at_hand(host, module)? { Severity::Warning } else { Severity::Error })
+}
+
+/// How bad it is that a node is missing which GPUs need: no more than a warning where no GPU is given.
+pub(crate) fn of_a_gpu(facts: &Facts<'_>, module: &str) -> Result<Severity, Unknown> {
+    if has_gpu_node(facts)? { missing(facts, module) } else { Ok(Severity::Warning) }
 }
 
 /// The legacy hook loads modules and makes nodes: the default of `load-kmods`, but not in a user
@@ -51,20 +57,21 @@ pub(crate) fn legacy_way(host: &Host) -> bool {
 /// An engine that can take GPUs by CDI: from a specification, or from NVIDIA's runtime, which makes one
 /// at every start (jit-cdi, the default since toolkit 1.18.0).
 pub(crate) fn cdi_way(host: &Host) -> bool {
-    let spec = host.cdi.seen().is_some_and(|all| all.iter().any(|s| s.broken.is_none() && s.kind.ends_with("/gpu")));
+    let specs = host.cdi.seen().map(Vec::as_slice).unwrap_or_default();
+    let reads = |engine| specs.iter().any(|spec| gives_gpus(spec) && is_searched(engine, spec));
     let mode = host.toolkit.config.seen().and_then(Option::as_ref).and_then(|c| c.mode.as_deref());
     let jit = host.toolkit_release().is_some_and(|r| (r.number(0), r.number(1)) >= (1, 18)) || mode == Some("jit-cdi");
     let runtime_makes = jit && !matches!(mode, Some("legacy" | "csv"));
     host.engines.iter().any(|engine| {
         let nvidia = engine.runtimes.values().any(|p| p.rsplit('/').next() == Some("nvidia-container-runtime"));
-        (spec && engine.cdi != Some(false)) || (runtime_makes && nvidia)
+        (engine.cdi != Some(false) && reads(engine)) || (runtime_makes && nvidia)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::testing::{World, unseen};
+    use crate::checks::testing::{World, cdi_spec, unseen};
     use crate::model::Observed;
     use crate::model::container::LegacyState;
     use crate::model::host::{CdiSpec, ModuleFiles, ToolkitConfig};
@@ -127,6 +134,8 @@ mod tests {
             Observed::Known(Some(ToolkitConfig { mode: Some("legacy".into()), ..Default::default() }));
         assert!(!cdi_way(&host));
         host.cdi = Observed::Known(vec![CdiSpec { kind: "nvidia.com/gpu".into(), ..CdiSpec::default() }]);
+        assert!(!cdi_way(&host), "a name is no GPU");
+        host.cdi = Observed::Known(vec![CdiSpec { kind: "example.com/accelerator".into(), ..cdi_spec() }]);
         assert!(cdi_way(&host));
         host.engines.clear();
         assert!(!cdi_way(&host));

@@ -2,10 +2,12 @@
 
 use super::way;
 use crate::checks::driver::nvidia_loaded;
+use crate::checks::nodes::role::{Role, role};
 use crate::checks::not_applicable;
+use crate::knowledge::toolkit::{base_name, is_hook_of_nvidia};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::container::{Given, Strength};
-use crate::model::host::Platform;
+use crate::model::container::{Given, Moment, Mount, Strength};
+use crate::model::host::{NodeKind, Platform};
 use crate::model::{Container, Facts, Host, Unknown};
 
 const WANTED: &str =
@@ -58,8 +60,12 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
     if wants.strength == Strength::Environment && facts.host.platform == Platform::Tegra {
         return not_applicable();
     }
+    if given_unseen_by_the_spec(container)? {
+        return Ok(Outcome::Pass);
+    }
     let (severity, message) = match wants.strength {
         Strength::None | Strength::Files => (Severity::Note, BY_FILES),
+        _ if foreign_gpu_hook(container) => (Severity::Warning, WANTED),
         Strength::Environment
             if container.scheduler.is_some() || given_another_gpu(container) || !could_be_given(facts.host)? =>
         {
@@ -82,6 +88,44 @@ fn could_be_given(host: &Host) -> Result<bool, Unknown> {
     Ok(host.has_gpu()? && (host.platform != Platform::Native || nvidia_loaded(host)?))
 }
 
+/// A GPU's nodes are there, and nothing in the spec that we know gave them: a site's own hook made them, or
+/// they were bound from a place that is no `/dev`. Where nobody could look, nobody knows.
+fn given_unseen_by_the_spec(container: &Container) -> Result<bool, Unknown> {
+    if container.moment == Moment::NotStarted {
+        // What will be there is foretold, and what such a mount brings cannot be.
+        let brings =
+            |mount: &&Mount| mount.source.starts_with('/') && mount.source != "/dev/null" && leads_to_gpu(mount);
+        let mounts = container.mounts.seen().map(|mounts| mounts.items.as_slice()).unwrap_or_default();
+        return match mounts.iter().find(brings) {
+            Some(_) => Err(Unknown::new("container.gpu_given", "mounts", "a mount on /dev may bring a GPU's nodes")),
+            None => Ok(false),
+        };
+    }
+    let of_a_gpu = |path: &str| matches!(role(path), Role::Gpu | Role::Control);
+    let nodes = container.devices.known()?;
+    Ok(nodes.iter().any(|node| node.looked_at && node.kind == NodeKind::CharDevice && of_a_gpu(&node.path)))
+}
+
+/// The mount may put a GPU's node into the container; the machine's own `/dev` counts as given elsewhere.
+fn leads_to_gpu(mount: &Mount) -> bool {
+    let destination = mount.destination.trim_end_matches('/');
+    let whole = destination == "/dev" && mount.source.trim_end_matches('/') != "/dev";
+    whole || matches!(role(destination), Role::Gpu | Role::Control)
+}
+
+/// A hook of somebody else's that has to do with GPUs by its words: NVIDIA's under a wrapper's name, or a
+/// site's own. What it makes or has made is not ours to foretell.
+fn foreign_gpu_hook(container: &Container) -> bool {
+    let hooks = container.hooks.seen().map(|hooks| hooks.items.as_slice()).unwrap_or_default();
+    hooks.iter().any(|hook| {
+        let words = || hook.args.iter().chain([&hook.path]).map(String::as_str);
+        matches!(hook.stage.as_str(), "prestart" | "createRuntime" | "createContainer")
+            // what these give, and whether they act, is known
+            && !words().any(|word| is_hook_of_nvidia(word) || base_name(word).starts_with("gpu-preflight"))
+            && words().map(str::to_ascii_lowercase).any(|word| word.contains("nvidia") || word.contains("gpu"))
+    })
+}
+
 /// Nodes of the kernel's graphics or of AMD's compute were passed: images that transcode or infer on any
 /// vendor's GPU bring NVIDIA's variable along (Jellyfin does), and whoever passes these chose another.
 fn given_another_gpu(container: &Container) -> bool {
@@ -95,9 +139,10 @@ fn given_another_gpu(container: &Container) -> bool {
 mod tests {
     use crate::checks::testing::{World, unseen};
     use crate::model::container::{
-        Builder, EngineName, Given, LegacyState, Mount, Sandbox, Scheduler, SpecDevice, Strength, Wants,
+        Builder, ContainerNode, EngineName, Given, LegacyState, Moment, Mount, Sandbox, Scheduler, SpecDevice,
+        SpecHook, Stage, Strength, Wants,
     };
-    use crate::model::host::Platform;
+    use crate::model::host::{NodeKind, Platform};
     use crate::model::{Observed, Parts, Place, Severity};
 
     const ID: &str = "gpu-not-requested";
@@ -151,6 +196,75 @@ mod tests {
         let mount = Mount { destination: path.clone(), source: path, ..Mount::default() };
         world.container.mounts = Observed::Known(Parts::whole(vec![mount]));
         assert_eq!(severity(&world), Severity::Warning);
+    }
+
+    fn node(path: &str) -> ContainerNode {
+        ContainerNode { path: path.to_owned(), looked_at: true, ..ContainerNode::default() }
+    }
+
+    #[test]
+    fn nodes_that_a_hook_of_another_name_made_are_a_gpu() {
+        for path in ["/dev/nvidia0", "/dev/nvidiactl"] {
+            let mut world = World::asking("all");
+            world.container.devices = Observed::Known(vec![node(path)]);
+            world.silent(ID);
+            world.container.wants_gpu.strength = Strength::Demand;
+            world.silent(ID);
+        }
+        let mut world = World::asking("all");
+        world.container.devices = Observed::Known(vec![
+            node("/dev/nvidia-uvm"),
+            ContainerNode { kind: NodeKind::File, ..node("/dev/nvidia0") },
+        ]);
+        assert_eq!(severity(&world), Severity::Error);
+        world.container.devices = unseen();
+        world.unknown(ID);
+    }
+
+    #[test]
+    fn a_hook_that_may_bring_a_gpu_makes_it_a_warning() {
+        let hook = |stage: &str, path: &str, args: &[&str]| SpecHook {
+            stage: stage.into(),
+            path: path.into(),
+            args: args.iter().map(|a| (*a).to_owned()).collect(),
+            ..SpecHook::default()
+        };
+        let with = |hook: SpecHook, moment| {
+            let mut world = World::asking("all");
+            world.container.moment = moment;
+            world.container.hooks = Observed::Known(Parts::whole(vec![hook]));
+            severity(&world)
+        };
+        for moment in [Moment::NotStarted, Moment::Hook(Stage::CreateRuntime)] {
+            let wrapper = hook("prestart", "/usr/libexec/oci/hooks.d/oci-nvidia-hook", &[]);
+            assert_eq!(with(wrapper, moment), Severity::Warning);
+            assert_eq!(
+                with(hook("createContainer", "/bin/sh", &["sh", "/opt/site-GPU.sh"]), moment),
+                Severity::Warning
+            );
+            assert_eq!(with(hook("createRuntime", "/usr/bin/gpu-preflight-hook", &[]), moment), Severity::Error);
+            assert_eq!(
+                with(hook("createRuntime", "/usr/bin/env", &["env", "gpu-preflight-hook"]), moment),
+                Severity::Error
+            );
+            assert_eq!(with(hook("prestart", "/usr/bin/nvidia-container-runtime-hook", &[]), moment), Severity::Error);
+            assert_eq!(with(hook("poststop", "/opt/gpu-accounting", &[]), moment), Severity::Error);
+            assert_eq!(with(hook("prestart", "/usr/bin/netavark", &[]), moment), Severity::Error);
+        }
+    }
+
+    #[test]
+    fn what_a_mount_on_dev_brings_is_not_foretold() {
+        let mut world = World::asking("all");
+        world.container.moment = Moment::NotStarted;
+        for (source, destination) in [("/run/nvidia/driver/dev/nvidia0", "/dev/nvidia0"), ("/srv/dev", "/dev")] {
+            let mount = Mount { destination: destination.into(), source: source.into(), ..Mount::default() };
+            world.container.mounts = Observed::Known(Parts::whole(vec![mount]));
+            world.unknown(ID);
+        }
+        let tmpfs = Mount { destination: "/dev".into(), source: "tmpfs".into(), ..Mount::default() };
+        world.container.mounts = Observed::Known(Parts::whole(vec![tmpfs]));
+        assert_eq!(severity(&world), Severity::Error);
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use super::asked::visible;
 use super::way;
+use crate::checks::cuda::only_monitors;
 use crate::checks::not_applicable;
 use crate::knowledge::driver_capabilities::Capabilities;
+use crate::knowledge::driver_files::{is_driver_library, is_libcuda};
 use crate::knowledge::visible_devices::{Request, parse};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{Given, Moment};
 use crate::model::host::{Majors, NodeKind};
-use crate::model::{Facts, Unknown};
+use crate::model::{Container, Facts, Unknown};
 
 const NO_LIBRARY: &str = "the container has {node}, but no libcuda for its programs to load: {cause}";
 const NO_NODE: &str = "the container has the driver's libraries ({library}), but no GPU node such as /dev/nvidia0";
@@ -61,10 +63,12 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
     let nodes = container.devices.known()?;
     let gpu = nodes.iter().find(|n| n.kind == NodeKind::CharDevice && Majors::gpu_minor(&n.path).is_some());
     let libraries = container.libcuda.known()?;
+    // who watches GPUs, or brings a part of the driver by hand, may do without libcuda
+    let without_cuda = only_monitors(container) || brings_another_library(container);
     let severity = if wanted { Severity::Error } else { Severity::Warning };
     let remedy: &'static [Action] = if given == Given::Cdi { &[Action::RegenerateCdi] } else { &[Action::PassGpu] };
     match (gpu, libraries.first()) {
-        (Some(node), None) => Failure::new(severity, NO_LIBRARY)
+        (Some(node), None) => Failure::new(if without_cuda { Severity::Warning } else { severity }, NO_LIBRARY)
             .foreign("node", &node.path)
             .arg("cause", cause(given))
             .arg("way", way::to_give(container))
@@ -88,6 +92,12 @@ fn without_node(facts: &Facts<'_>, severity: Severity) -> Result<Severity, Unkno
     let asked = visible(container)?.is_some() && container.scheduler.is_none();
     let by_cdi = *container.gpu_given.known()? == Given::Cdi;
     Ok(if by_cdi && !asked { Severity::Warning } else { severity })
+}
+
+/// A library of the driver other than libcuda is mounted by itself: NVML, graphics and video work without it.
+fn brings_another_library(container: &Container) -> bool {
+    let mounts = container.mounts.seen().map(|mounts| mounts.items.as_slice()).unwrap_or_default();
+    mounts.iter().map(|mount| &mount.destination).any(|file| is_driver_library(file) && !is_libcuda(file))
 }
 
 fn cause(given: Given) -> &'static str {
@@ -144,6 +154,23 @@ mod tests {
         pod.silent(ID);
         pod.container.wants_gpu.strength = Strength::Demand;
         assert_eq!(pod.failure(ID).severity, Severity::Error);
+    }
+
+    #[test]
+    fn who_does_without_cuda_is_warned() {
+        let mount = |path: &str| Mount { destination: path.into(), source: path.into(), ..Mount::default() };
+        for library in ["libnvidia-ml.so.1", "libGLX_nvidia.so.0", "libnvidia-encode.so.550.163.01"] {
+            let mut world = by_hand(Given::RawDevices);
+            let library = mount(&format!("/usr/lib/x86_64-linux-gnu/{library}"));
+            world.container.mounts = Observed::Known(Parts::whole(vec![mount("/usr/bin/nvidia-smi"), library]));
+            assert_eq!(world.failure(ID).severity, Severity::Warning);
+        }
+        let mut monitor = by_hand(Given::RawDevices);
+        monitor.container.args = Observed::Known(vec!["nvidia-smi".into(), "-L".into()]);
+        assert_eq!(monitor.failure(ID).severity, Severity::Warning);
+        let mut other = by_hand(Given::RawDevices);
+        other.container.mounts = Observed::Known(Parts::whole(vec![mount("/usr/lib/libfoo.so.1")]));
+        assert_eq!(other.failure(ID).severity, Severity::Error);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod jetson;
 mod legacy;
 mod registered;
 mod user;
-mod ways;
+pub(in crate::checks) mod ways;
 mod wsl;
 
 /// Its checks, in the catalogue's order.

@@ -100,7 +100,7 @@ pub(super) fn runtime_works_alone(host: &Host) -> bool {
 }
 
 /// The specification hands over GPUs of NVIDIA's, by its nodes.
-pub(super) fn gives_gpus(spec: &CdiSpec) -> bool {
+pub(in crate::checks) fn gives_gpus(spec: &CdiSpec) -> bool {
     spec.broken.is_none()
         && spec
             .nodes
@@ -110,7 +110,7 @@ pub(super) fn gives_gpus(spec: &CdiSpec) -> bool {
 }
 
 /// The engine searches the specification's directory: what it is configured with, else the usual ones.
-pub(super) fn is_searched(engine: &Engine, spec: &CdiSpec) -> bool {
+pub(in crate::checks) fn is_searched(engine: &Engine, spec: &CdiSpec) -> bool {
     let directory = directory(spec);
     match &engine.cdi_spec_dirs {
         Some(directories) => directories.iter().any(|d| canonical(d) == directory),

@@ -6,6 +6,8 @@
 
 use super::paths::file_name;
 
+pub(super) use crate::knowledge::driver_files::{is_driver_library, is_libcuda};
+
 /// Whose node a path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeFamily {
@@ -38,23 +40,6 @@ pub(super) fn node_family(path: &str) -> Option<NodeFamily> {
 /// A node of NVIDIA's, under whatever driver: what the lists of a container's nodes hold.
 pub(super) fn is_gpu_node(path: &str) -> bool {
     node_family(path).is_some_and(|family| family != NodeFamily::Vfio)
-}
-
-/// A library of the driver, by the name of its file: `libcuda.so.550.163.01`, `libnvidia-ml.so.1`.
-pub(super) fn is_driver_library(path: &str) -> bool {
-    let name = file_name(path);
-    name.contains(".so")
-        && !path.contains("/stubs/")
-        && (is_libcuda(name)
-            || ["libnvidia-", "libnvcuvid.", "libnvoptix.", "libcudadebugger.", "libdxcore.", "libnvrm_"]
-                .iter()
-                .any(|start| name.starts_with(start))
-            || name.contains("_nvidia.so"))
-}
-
-/// libcuda itself, not a stub of it.
-pub(super) fn is_libcuda(path: &str) -> bool {
-    file_name(path).starts_with("libcuda.so") && !path.contains("/stubs/")
 }
 
 /// The tool that injects for the legacy hook and for `ctr --gpus`.
@@ -92,11 +77,6 @@ mod tests {
 
     #[test]
     fn files_by_name() {
-        assert!(is_driver_library("/usr/lib/libnvidia-ml.so.550.163.01") && is_driver_library("/x/libEGL_nvidia.so.0"));
-        assert!(
-            !is_driver_library("/usr/local/cuda/lib64/stubs/libcuda.so") && !is_driver_library("/x/libcudart.so.12")
-        );
-        assert!(!is_driver_library("/usr/share/libnvidia-container/notes"));
         assert!(is_legacy_hook("/usr/local/nvidia/toolkit/nvidia-container-runtime-hook.real"));
         assert!(!is_legacy_hook("/usr/bin/nvidia-cdi-hook") && is_cdi_hook("/usr/bin/nvidia-cdi-hook"));
     }

@@ -96,7 +96,7 @@ impl Request {
             }
             let unread = || Unknown::new("host.gpus", gpu.pci.clone(), "the number of its node was not read");
             nodes.push(format!("/dev/nvidia{}", gpu.minor.ok_or_else(unread)?));
-            mig |= in_part || gpu.mig == Some(true) || has_instances(host, gpu);
+            mig |= in_part || has_instances(host, gpu);
         }
         if mig {
             nodes.extend(present.keys().filter(|path| path.starts_with("/dev/nvidia-caps/")).cloned());
@@ -140,7 +140,7 @@ fn is_part_of(item: &Item, gpu: &Gpu, all: &[Gpu]) -> bool {
             let parent = name.get("MIG-".len()..).and_then(|rest| rest.split('/').next()).unwrap_or_default();
             gpu.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(parent))
         }
-        Item::MigUuid(_) => all.len() == 1 || gpu.mig == Some(true),
+        Item::MigUuid(_) => all.len() == 1,
         _ => false,
     }
 }

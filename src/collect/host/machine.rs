@@ -116,8 +116,13 @@ pub(super) fn inside(tree: &Tree) -> Option<Inside> {
     if !environ.split(|b| *b == 0).any(|variable| variable == b"container=lxc") {
         return None;
     }
-    let mapping = short(tree, "/proc/self/uid_map").ok().flatten();
-    Some(if mapping.is_some_and(|text| !is_whole_range(&text)) { Inside::UnprivilegedLxc } else { Inside::Lxc })
+    Some(if in_user_namespace(tree) { Inside::UnprivilegedLxc } else { Inside::Lxc })
+}
+
+/// Our ids are not the machine's: we are in a user namespace of somebody's (rootless engines, systemd-nspawn,
+/// unprivileged LXC). Where no mapping shows, as in a directory that is laid out without one, we are not.
+pub(super) fn in_user_namespace(tree: &Tree) -> bool {
+    short(tree, "/proc/self/uid_map").ok().flatten().is_some_and(|mapping| !is_whole_range(&mapping))
 }
 
 /// "0 0 4294967295": every id is itself.
@@ -184,5 +189,16 @@ mod tests {
         assert_eq!(inside(&laid.tree()), Some(Inside::Lxc));
         laid.write("/proc/self/uid_map", "0 100000 65536\n");
         assert_eq!(inside(&laid.tree()), Some(Inside::UnprivilegedLxc));
+    }
+
+    #[test]
+    fn a_user_namespace_shows_whatever_made_it() {
+        let laid = Laid::out(&[("/run/.containerenv", "")]);
+        assert!(!in_user_namespace(&laid.tree()));
+        laid.write("/proc/self/uid_map", "         0          0 4294967295\n");
+        assert!(!in_user_namespace(&laid.tree()));
+        laid.write("/proc/self/uid_map", "0 1000 1\n1 100000 65536\n");
+        assert!(in_user_namespace(&laid.tree()));
+        assert_eq!(inside(&laid.tree()), Some(Inside::Container));
     }
 }

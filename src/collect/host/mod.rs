@@ -102,6 +102,7 @@ fn at_a_glance(tree: &Tree, options: &Options) -> Host {
         cgroup_v2: machine::cgroup_v2(tree),
         selinux: machine::selinux(tree),
         inside: machine::inside(tree),
+        in_user_namespace: machine::in_user_namespace(tree),
         kubelet_static_cpu: kubelet::by_its_files(tree),
         sockets: sockets::sockets(tree),
         ..Host::default()

@@ -19,21 +19,12 @@ pub(super) const DAC_OVERRIDE: u64 = 1 << 1;
 /// can give more. `None`: the spec has no `capabilities` object, and what this runtime makes of that is
 /// not known. The program's own file capabilities and setuid bits are not considered.
 pub fn effective_after_exec(identity: &Identity, runtime: RuntimeKind, own_permitted: u64) -> Option<u64> {
-    let Some(sets) = identity.capabilities else {
-        return match runtime {
-            RuntimeKind::Runc | RuntimeKind::Crun => Some(0),
-            RuntimeKind::Youki => Some(own_permitted),
-            RuntimeKind::Unknown => None,
-        };
-    };
-    let after = if identity.uid != 0 {
-        sets.ambient & sets.permitted & sets.inheritable
-    } else if identity.no_new_privileges {
-        (sets.bounding | sets.inheritable) & sets.permitted
-    } else {
-        sets.bounding | sets.inheritable
-    };
-    Some(after & own_permitted)
+    match (identity.effective_after_exec(), runtime) {
+        (Some(after), _) => Some(after & own_permitted),
+        (None, RuntimeKind::Runc | RuntimeKind::Crun) => Some(0),
+        (None, RuntimeKind::Youki) => Some(own_permitted),
+        (None, RuntimeKind::Unknown) => None,
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,21 @@ pub struct Identity {
     pub no_new_privileges: bool,
 }
 
+impl Identity {
+    /// The effective set after the runtime has executed the container's program, by the kernel's rules
+    /// (capabilities(7), "Transformation of capabilities during `execve`"), which is not the spec's effective
+    /// set. `None`: the spec has no `capabilities` object, and what that means depends on the runtime. The
+    /// program's own file capabilities and setuid bits are not considered.
+    pub fn effective_after_exec(&self) -> Option<u64> {
+        let CapabilitySets { bounding, inheritable, permitted, ambient, .. } = self.capabilities?;
+        Some(match (self.uid, self.no_new_privileges) {
+            (0, false) => bounding | inheritable,
+            (0, true) => (bounding | inheritable) & permitted,
+            _ => ambient & permitted & inheritable,
+        })
+    }
+}
+
 /// In the report the user is `uid:gid`.
 impl Serialize for Identity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

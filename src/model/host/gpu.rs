@@ -41,7 +41,4 @@ pub struct Gpu {
     /// The driver was told to leave it alone (`NVreg_ExcludedGpus`).
     #[serde(skip)]
     pub excluded: bool,
-    /// MIG mode is on; `None`: not known without NVML.
-    #[serde(skip)]
-    pub mig: Option<bool>,
 }

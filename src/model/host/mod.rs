@@ -85,6 +85,10 @@ pub struct Host {
     /// This machine is itself a container: of docker, podman, or LXC.
     #[serde(skip)]
     pub inside: Option<Inside>,
+    /// We are in a user namespace that is not the machine's first, whatever made it: there runtimes leave the
+    /// device controller alone.
+    #[serde(skip)]
+    pub in_user_namespace: bool,
     /// The kubelet runs with the static CPU manager policy; `None`: no kubelet seen.
     #[serde(skip)]
     pub kubelet_static_cpu: Option<bool>,

@@ -14,19 +14,28 @@ const PLACES: [&str; 2] = [
 ];
 const LIMIT: usize = 1 << 18;
 
-/// The configuration of the toolkit; `None`: there is no such file.
+/// The configuration of the toolkit; `None`: there is no such file. Where both places have one and these differ,
+/// as where a package was left behind by the operator's, which of them counts depends on the hook that is called:
+/// unknown.
 pub(in super::super) fn config(tree: &Tree) -> Observed<Option<ToolkitConfig>> {
     fact("host.toolkit.config", read(tree))
 }
 
 fn read(tree: &Tree) -> Result<Option<ToolkitConfig>, Unseen> {
-    for path in PLACES {
-        if let Some(text) = tree.read_text(path, LIMIT)? {
-            let table: Table = text.parse().map_err(|_| Unseen::new(path, "no valid TOML"))?;
-            return Ok(Some(parse(&table, path)));
-        }
-    }
-    Ok(None)
+    let [package, operator] = PLACES.map(|path| read_at(tree, path));
+    let (package, operator) = match (package?, operator?) {
+        (Some(package), Some(operator)) => (package, operator),
+        (one, other) => return Ok(one.or(other)),
+    };
+    let same = ToolkitConfig { path: package.path.clone(), ..operator } == package;
+    let differ = || Unseen::new(PLACES[0], format!("differs from {}, and which one counts is open", PLACES[1]));
+    same.then_some(Some(package)).ok_or_else(differ)
+}
+
+fn read_at(tree: &Tree, path: &str) -> Result<Option<ToolkitConfig>, Unseen> {
+    let Some(text) = tree.read_text(path, LIMIT)? else { return Ok(None) };
+    let table: Table = text.parse().map_err(|_| Unseen::new(path, "no valid TOML"))?;
+    Ok(Some(parse(&table, path)))
 }
 
 /// Keys that nobody knows, and values of another kind than expected, count as absent.
@@ -99,7 +108,7 @@ skip-mode-detection = true
 
     #[test]
     fn every_key_that_matters_is_read() {
-        let laid = Laid::out(&[(PLACES[0], SAMPLE), (PLACES[1], "disable-require = true")]);
+        let laid = Laid::out(&[(PLACES[0], SAMPLE)]);
         let expected = ToolkitConfig {
             path: PLACES[0].into(),
             disable_require: Some(false),
@@ -119,6 +128,16 @@ skip-mode-detection = true
             skip_mode_detection: Some(true),
         };
         assert_eq!(config(&laid.tree()), Observed::Known(Some(expected)));
+    }
+
+    #[test]
+    fn of_two_files_that_differ_nobody_knows_which_counts() {
+        let laid = Laid::out(&[(PLACES[0], "disable-require = true"), (PLACES[1], "")]);
+        assert!(config(&laid.tree()).known().is_err());
+        laid.write(PLACES[1], "# the same\ndisable-require = true");
+        assert_eq!(config(&laid.tree()).known().unwrap().as_ref().map(|c| c.path.as_str()), Some(PLACES[0]));
+        let operators = Laid::out(&[(PLACES[1], "disable-require = true")]);
+        assert_eq!(config(&operators.tree()).known().unwrap().as_ref().map(|c| c.path.as_str()), Some(PLACES[1]));
     }
 
     #[test]

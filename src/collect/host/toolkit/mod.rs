@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::look::fact;
 use crate::collect::tree::Tree;
+use crate::knowledge::toolkit::PROGRAM_DIRS;
 use crate::model::Unseen;
 use crate::model::host::{NodeKind, Toolkit};
 
@@ -20,18 +21,6 @@ const PROGRAMS: [&str; 6] = [
     "nvidia-container-cli",
     "nvidia-ctk",
     "nvidia-cdi-hook",
-];
-const DIRECTORIES: [&str; 10] = [
-    "/usr/bin",
-    "/usr/local/bin",
-    "/usr/local/nvidia/toolkit",
-    "/usr/sbin",
-    "/usr/local/sbin",
-    "/sbin",
-    "/bin",
-    "/opt/bin",
-    "/run/current-system/sw/bin",
-    "/var/lib/snapd/snap/bin",
 ];
 
 /// The toolkit.
@@ -51,7 +40,7 @@ pub fn toolkit(tree: &Tree) -> Toolkit {
 fn programs(tree: &Tree) -> Result<BTreeMap<String, String>, Unseen> {
     let mut found = BTreeMap::new();
     for name in PROGRAMS {
-        for directory in DIRECTORIES {
+        for directory in PROGRAM_DIRS {
             let path = format!("{directory}/{name}");
             if tree.stat(&path)?.is_some_and(|stat| stat.kind == NodeKind::File) {
                 found.insert(name.to_owned(), path);
