@@ -1,5 +1,6 @@
 //! What a program asked the kernel for, as strace saw it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The arguments that make strace write every call of a program and its children into a file.
@@ -16,7 +17,28 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn read(path: &Path) -> Self {
-        Self { text: std::fs::read_to_string(path).expect("a trace") }
+        Self::of(&std::fs::read_to_string(path).expect("a trace"))
+    }
+
+    /// Calls that strace had to write in two parts, since another process's came between, are put together.
+    fn of(text: &str) -> Self {
+        let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut whole = String::new();
+        for line in text.lines() {
+            let process = line.split(' ').next().unwrap_or_default();
+            if let Some(beginning) = line.strip_suffix(" <unfinished ...>") {
+                begun.insert(process, beginning);
+            } else if let Some((_, end)) = line.split_once(" resumed>") {
+                whole += begun.remove(process).unwrap_or_default();
+                // it aligns the results of these
+                whole += &end.split_whitespace().collect::<Vec<_>>().join(" ");
+                whole.push('\n');
+            } else {
+                whole += line;
+                whole.push('\n');
+            }
+        }
+        Self { text: whole }
     }
 
     /// The lines of a call.
@@ -65,10 +87,14 @@ fn a_trace_is_read_as_strace_writes_it() {
         "12  openat(AT_FDCWD</>, \"/dev/nvidia0\", O_RDONLY|O_PATH) = 6</dev/nvidia0<char 195:0>>\n",
         "12  openat(AT_FDCWD</>, \"/absent\", O_RDONLY) = -1 ENOENT (No such file or directory)\n",
         "12  read(4</x/y>, \"openat(\", 7) = 7\n",
+        "12  openat(AT_FDCWD</w>, \"/z\", O_RDONLY <unfinished ...>\n",
+        "13  openat(AT_FDCWD</w>, \"/l\", O_RDONLY|O_PATH <unfinished ...>\n",
+        "12  <... openat resumed>)             = 7</z>\n",
+        "13  <... openat resumed>) = 8</l>\n",
     );
-    let trace = Trace { text: text.to_owned() };
-    assert_eq!(trace.opened_for_use(), [Path::new("/x/y"), Path::new("/dev/null")]);
+    let trace = Trace::of(text);
+    assert_eq!(trace.opened_for_use(), [Path::new("/x/y"), Path::new("/dev/null"), Path::new("/z")]);
     assert!(trace.is_about_itself(Path::new("/proc/12/maps")) && !trace.is_about_itself(Path::new("/proc/1/maps")));
-    assert_eq!(trace.opens().count(), 4);
+    assert_eq!(trace.opens().count(), 6);
     assert_eq!(trace.calls(&["read"]).count(), 1);
 }
