@@ -77,7 +77,7 @@ pub fn is_older(toolkit: &Toolkit, since: &str) -> Result<Option<bool>, Unknown>
 
 /// The same of its library, libnvidia-container, which does the hook's work.
 pub fn library_is_older(toolkit: &Toolkit, since: &str) -> Result<Option<bool>, Unknown> {
-    match &toolkit.library {
+    match &toolkit.libnvidia_container {
         Some(release) => Ok(Some(older(release, since))),
         None => is_older(toolkit, since),
     }
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(name_of_hook(&old), "nvidia-container-runtime-hook 1.4.0");
         let mut newer_below = toolkit(Some("1.7.0"), None);
         assert_eq!(library_is_older(&newer_below, CGROUP_V2), Ok(Some(true)));
-        newer_below.library = Some("1.14.3".parse().unwrap());
+        newer_below.libnvidia_container = Some("1.14.3".parse().unwrap());
         assert_eq!(library_is_older(&newer_below, CGROUP_V2), Ok(Some(false)));
         let mixed = toolkit(Some("1.10.0"), Some("1.4.0"));
         assert_eq!(is_older(&mixed, CGROUP_V2), Ok(Some(false)), "its library is new");

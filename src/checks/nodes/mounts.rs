@@ -213,9 +213,9 @@ mod tests {
     #[test]
     fn newer_tools_leave_alone_what_is_there() {
         let mut world = binding("/run", "/run");
-        world.host.toolkit.library = Some("1.12.0".parse().unwrap());
+        world.host.toolkit.libnvidia_container = Some("1.12.0".parse().unwrap());
         world.silent(RUN);
-        world.host.toolkit.library = None;
+        world.host.toolkit.libnvidia_container = None;
         world.host.toolkit.version = Observed::Known(Some("1.17.8".parse().unwrap()));
         world.silent(RUN);
         world.host.toolkit.version = unseen();

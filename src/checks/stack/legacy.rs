@@ -107,7 +107,9 @@ fn too_old_for_cgroup_v2(facts: &Facts<'_>) -> Judgement {
     if on_machine && ways::is_older(host, CGROUP_V2, CTK)? != Some(true) {
         return Ok(Outcome::Pass);
     }
-    let Some(release) = host.toolkit.library.as_ref().or(host.toolkit_release()) else { return not_applicable() };
+    let Some(release) = host.toolkit.libnvidia_container.as_ref().or(host.toolkit_release()) else {
+        return not_applicable();
+    };
     if !older(release, CGROUP_V2) || !*host.cgroup_v2.known()? {
         return Ok(Outcome::Pass);
     }
@@ -201,9 +203,9 @@ mod tests {
             world.host.toolkit.config = Observed::Known(None);
             world.host.cgroup_v2 = unseen();
             world.unknown(CGROUP);
-            world.host.toolkit.library = Some("1.14.3".parse().unwrap());
+            world.host.toolkit.libnvidia_container = Some("1.14.3".parse().unwrap());
             world.silent(CGROUP);
-            world.host.toolkit.library = None;
+            world.host.toolkit.libnvidia_container = None;
             world.host.toolkit.version = Observed::Known(Some("1.8.0".parse().unwrap()));
             world.silent(CGROUP);
         }

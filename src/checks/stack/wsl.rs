@@ -45,7 +45,9 @@ fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
     if on_machine && ways::is_older(host, WSL_DXGDMAL, CDI_HOOK)? != Some(true) {
         return Ok(Outcome::Pass);
     }
-    let Some(release) = host.toolkit.library.as_ref().or(host.toolkit_release()) else { return not_applicable() };
+    let Some(release) = host.toolkit.libnvidia_container.as_ref().or(host.toolkit_release()) else {
+        return not_applicable();
+    };
     if !older(release, WSL_DXGDMAL) {
         return Ok(Outcome::Pass);
     }

@@ -14,7 +14,7 @@ pub struct Toolkit {
     /// Version of the library below it, libnvidia-container, whose package may be newer; `None`: no package
     /// tells it.
     #[serde(skip)]
-    pub library: Option<Release>,
+    pub libnvidia_container: Option<Release>,
     /// Version of the package `nvidia-container-runtime-hook`, which the toolkit replaced in 2019: it counts
     /// its versions apart, and whatever it is, it is older. `None`: it is not installed, or the toolkit is too.
     #[serde(skip)]

@@ -29,7 +29,7 @@ pub fn toolkit(tree: &Tree) -> Toolkit {
     let any = programs.as_ref().is_ok_and(|programs| !programs.is_empty());
     let versions = packages::versions(tree, any);
     Toolkit {
-        library: versions.as_ref().ok().and_then(|versions| versions.library.clone()),
+        libnvidia_container: versions.as_ref().ok().and_then(|versions| versions.libnvidia_container.clone()),
         predecessor: versions.as_ref().ok().and_then(|versions| versions.predecessor.clone()),
         version: fact("host.toolkit.version", versions.map(|versions| versions.toolkit)),
         programs: fact("host.toolkit.programs", programs),

@@ -28,7 +28,7 @@ pub(super) struct Versions {
     /// Of the toolkit.
     pub(super) toolkit: Option<Release>,
     /// Of the library below it.
-    pub(super) library: Option<Release>,
+    pub(super) libnvidia_container: Option<Release>,
     /// Of the package that the toolkit replaced, if this is installed instead.
     pub(super) predecessor: Option<Release>,
 }
@@ -40,7 +40,7 @@ pub(super) fn versions(tree: &Tree, has_programs: bool) -> Result<Versions, Unse
     let is_replaced = VERSIONED.iter().take(2).any(|name| installed.contains_key(*name));
     let predecessor = installed.get(PREDECESSOR).filter(|_| !is_replaced).and_then(|version| release(version));
     let first = |names: &[&str]| names.iter().find_map(|name| release(installed.get(*name)?));
-    let versions = Versions { toolkit: first(&VERSIONED), library: first(&LIBRARY), predecessor };
+    let versions = Versions { toolkit: first(&VERSIONED), libnvidia_container: first(&LIBRARY), predecessor };
     if versions != Versions::default() {
         return Ok(versions);
     }
@@ -142,10 +142,10 @@ mod tests {
         let text = stanza("nvidia-container-toolkit", "install ok installed", "1.7.0-1")
             + &stanza("libnvidia-container1", "install ok installed", "1.14.3-1");
         let found = versions(&Laid::out(&[(DPKG, &text)]).tree(), true).unwrap();
-        assert_eq!((found.toolkit.unwrap().as_str(), found.library.unwrap().as_str()), ("1.7.0", "1.14.3"));
+        assert_eq!((found.toolkit.unwrap().as_str(), found.libnvidia_container.unwrap().as_str()), ("1.7.0", "1.14.3"));
         let laid = Laid::out(&[]);
         laid.directory("/var/lib/pacman/local/libnvidia-container-1.17.8-1");
-        assert_eq!(versions(&laid.tree(), true).unwrap().library.unwrap().as_str(), "1.17.8");
+        assert_eq!(versions(&laid.tree(), true).unwrap().libnvidia_container.unwrap().as_str(), "1.17.8");
     }
 
     #[test]
