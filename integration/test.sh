@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test: the unit tests, then those through the built programs and real runtimes.
+# Runs every test: the unit tests, then those through the built programs and real runtimes, and the demo.
 #
 #   integration/test.sh [--long] [FILTER]
 #
@@ -31,4 +31,8 @@ cargo test --locked --lib --bins || failed=1
 programs=${CARGO_TARGET_DIR:-target}/programs
 PROFILE=tested packaging/build.sh "$programs"
 GPU_PREFLIGHT_BIN=$(realpath "$programs") cargo test --locked --test integration -- "${filter[@]}" || failed=1
+if [ "$(id -u)" -eq 0 ] && [ ${#filter[@]} -eq 0 ]; then
+  # the README's other command, with the programs that are built by now
+  GPU_PREFLIGHT_BIN=$(realpath "$programs") integration/demo.sh || failed=1
+fi
 exit "$failed"
