@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpu_preflight::collect::rehearsal::{Answer, Look, Place, Rehearsal, RuntimeKind, Wish, nvidia_names, rehearse};
+use gpu_preflight::collect::rehearsal::{Answer, Look, Place, Rehearsal, RuntimeKind, Wish, rehearse};
 use gpu_preflight::model::container::{Access, CapabilitySets, Identity, Refusal};
 use serde_json::{Value, json};
 
@@ -76,7 +76,6 @@ pub(super) fn answer(place: Place<'_>, question: &Value) -> Value {
     json!({
         "answers": answers.iter().map(word).collect::<Value>(),
         "micros": micros,
-        "names": nvidia_names(place).ok(),
     })
 }
 

@@ -265,6 +265,20 @@ impl World {
         devices.iter_mut().find(|n| n.path == path).unwrap_or_else(|| panic!("no node {path}"))
     }
 
+    /// Gives all nodes of the machine and of the container these permission bits.
+    pub(crate) fn with_mode(mut self, mode: u32) -> Self {
+        let Observed::Known(nodes) = &mut self.host.device_nodes else { panic!("no nodes are known") };
+        for node in nodes.values_mut() {
+            node.mode = mode;
+        }
+        if let Observed::Known(devices) = &mut self.container.devices {
+            for node in devices.iter_mut() {
+                node.mode = mode;
+            }
+        }
+        self
+    }
+
     /// Takes a node out of the container, its spec and the machine's `/dev` where `of_host` says so.
     pub(crate) fn without_node(&mut self, path: &str, of_host: bool) {
         if let Observed::Known(devices) = &mut self.container.devices {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::tree::Tree;
+use crate::model::container::IdMapping;
 use crate::model::host::NodeKind;
 
 /// A file is at most this long.
@@ -51,7 +52,7 @@ pub fn file(tree: &Tree, path: &str, user: u32) -> Option<File> {
     };
     let text = if stat.kind != NodeKind::File {
         Err("it is no regular file".to_owned())
-    } else if stat.uid != 0 && stat.uid != user && !(stat.uid == OVERFLOW && in_user_namespace(tree)) {
+    } else if stat.uid != 0 && stat.uid != user && !(stat.uid == IdMapping::OVERFLOW && in_user_namespace(tree)) {
         Err(format!("it belongs to user {}, not to root", stat.uid))
     } else if stat.mode & 0o022 != 0 {
         Err(format!("others may write it (mode {:04o})", stat.mode & 0o7777))
@@ -64,9 +65,6 @@ pub fn file(tree: &Tree, path: &str, user: u32) -> Option<File> {
     };
     Some(File { path: path.to_owned(), text })
 }
-
-/// What owners that a user namespace does not map look like inside.
-const OVERFLOW: u32 = 65534;
 
 /// A rootless engine runs hooks in its user namespace, where the files of the machine's root belong to
 /// nobody.

@@ -7,7 +7,7 @@ use crate::model::{
     Action, Check, Container, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown,
 };
 
-use super::expect::{Compute, compute, judgeable, subject};
+use super::expect::{Compute, compute, judgeable, set_rules, subject};
 use super::role::{Role, list, plain, role, weight};
 
 /// Checks of this file.
@@ -167,17 +167,8 @@ fn rules_missing(facts: &Facts<'_>) -> Judgement {
         // The kernel was asked, which is worth more than its rules in the spec.
         return not_applicable();
     }
-    let rules = container.rules.known()?.all()?;
-    if rules.is_empty() {
-        return Err(Unknown::new(
-            "container.rules",
-            "linux.resources.devices",
-            "the spec has none, and the runtime decides",
-        ));
-    }
-    let denies_all =
-        |rule: &DeviceRule| !rule.allow && rule.kind == 'a' && rule.major.is_none() && rule.minor.is_none();
-    if !rules.iter().any(denies_all) {
+    let rules = set_rules(container)?;
+    if !rules.iter().any(DeviceRule::denies_all) {
         return Ok(Outcome::Pass);
     }
     let broken: Vec<&ContainerNode> = asked.into_iter().filter(|node| !allowed(rules, node)).collect();

@@ -6,7 +6,7 @@ use crate::model::host::{EngineKind, Inside};
 use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
 use super::access::without_device_controller;
-use super::expect::{Subject, subject};
+use super::expect::{Subject, set_rules, subject};
 use super::ways::{cdi_way, legacy_way};
 
 const NAME_NODES: Step = Step {
@@ -198,16 +198,7 @@ fn allowed_nevertheless(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
     if !answers.is_empty() && answers.iter().all(|access| **access == Access::Granted) {
         return Ok(Some(true));
     }
-    let rules = container.rules.known()?.all()?;
-    if rules.is_empty() {
-        return Err(Unknown::new(
-            "container.rules",
-            "linux.resources.devices",
-            "the spec has none, and the runtime decides",
-        ));
-    }
-    let denies_all =
-        rules.iter().any(|rule| !rule.allow && rule.kind == 'a' && rule.major.is_none() && rule.minor.is_none());
+    let denies_all = set_rules(container)?.iter().any(DeviceRule::denies_all);
     Ok(Some(!denies_all || !rules_behind_the_spec(facts)?))
 }
 

@@ -5,7 +5,7 @@ use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::toolkit::{CLI, COMPUTE_BY_DEFAULT, base_name, hook_is_older};
 use crate::knowledge::variables::may_draw;
 use crate::knowledge::visible_devices::{self, Request};
-use crate::model::container::{CapabilitySets, ContainerNode, Given};
+use crate::model::container::{CapabilitySets, ContainerNode, DeviceRule, Given};
 use crate::model::host::{Majors, Platform};
 use crate::model::{Container, Facts, Place, Unknown};
 
@@ -108,6 +108,16 @@ pub(crate) fn arguments_of_tool<'a>(facts: &Facts<'a>) -> Option<&'a [String]> {
     let found =
         hooks.iter().find(|h| h.stage == hook.stage && (base_name(&h.path) == CLI || h.args.iter().any(names_tool)))?;
     Some(&found.args)
+}
+
+/// The device rules that the spec sets; with none the runtime decides what is allowed.
+pub(super) fn set_rules(container: &Container) -> Result<&[DeviceRule], Unknown> {
+    let rules = container.rules.known()?.all()?;
+    if rules.is_empty() {
+        let reason = "the spec has none, and the runtime decides";
+        return Err(Unknown::new("container.rules", "linux.resources.devices", reason));
+    }
+    Ok(rules)
 }
 
 const CAP_SYS_MODULE: u32 = 16;

@@ -182,23 +182,10 @@ mod tests {
 
     const GID: &str = "device-gid-lost";
 
-    fn with_mode(mut world: World, mode: u32) -> World {
-        let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
-        for node in nodes.values_mut() {
-            node.mode = mode;
-        }
-        if let Observed::Known(devices) = &mut world.container.devices {
-            for node in devices.iter_mut() {
-                node.mode = mode;
-            }
-        }
-        world
-    }
-
     /// The machine's nodes are `mode` of group 44; the spec gives them that mode and root's group, and
     /// the user is 1000.
     fn regrouped(mode: u32) -> World {
-        let mut world = with_mode(World::cdi(1), mode);
+        let mut world = World::cdi(1).with_mode(mode);
         let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
         for node in nodes.values_mut() {
             node.gid = 44;
@@ -304,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_specification_without_the_group_is_a_warning() {
-        let mut world = with_mode(World::machine(1), 0o660);
+        let mut world = World::machine(1).with_mode(0o660);
         let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
         for node in nodes.values_mut() {
             node.gid = 44;

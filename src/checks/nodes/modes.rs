@@ -114,19 +114,6 @@ mod tests {
 
     const MODE: &str = "device-file-mode-bad";
 
-    fn with_mode(mut world: World, mode: u32) -> World {
-        let Observed::Known(nodes) = &mut world.host.device_nodes else { panic!() };
-        for node in nodes.values_mut() {
-            node.mode = mode;
-        }
-        if let Observed::Known(devices) = &mut world.container.devices {
-            for node in devices.iter_mut() {
-                node.mode = mode;
-            }
-        }
-        world
-    }
-
     fn option(mut world: World, value: &str) -> World {
         world.host.driver.module_options =
             Observed::Known([("NVreg_DeviceFileMode".to_owned(), value.to_owned())].into());
@@ -135,7 +122,7 @@ mod tests {
 
     #[test]
     fn decimal_modes_lock_users_out() {
-        let world = option(with_mode(World::machine(1), 0o1232), "666");
+        let world = option(World::machine(1).with_mode(0o1232), "666");
         let failure = world.short(MODE);
         assert_eq!(failure.severity, Severity::Error);
         assert!(crate::model::wording::fill(failure.message, &failure.args).contains("NVreg_DeviceFileMode=666"));
@@ -143,7 +130,7 @@ mod tests {
         by_cdi.host.cdi = Observed::Known(vec![crate::checks::testing::cdi_spec()]);
         assert_eq!(by_cdi.short(MODE).severity, Severity::Warning);
         for mode in [0o666, 0o660, 0o600, 0o1666] {
-            with_mode(World::machine(1), mode).silent(MODE);
+            World::machine(1).with_mode(mode).silent(MODE);
         }
     }
 
@@ -162,7 +149,7 @@ mod tests {
 
     #[test]
     fn in_a_container_the_kernels_answer_decides() {
-        let mut world = with_mode(World::cdi(1), 0o1232);
+        let mut world = World::cdi(1).with_mode(0o1232);
         world.silent(MODE);
         world.node("/dev/nvidiactl").access = Access::Refused(Refusal::Mode);
         assert_eq!(world.short(MODE).severity, Severity::Error);

@@ -37,9 +37,6 @@ pub(super) const CHECKS: &[Check] = &[Check {
 /// With it crun leaves the caller's supplementary groups in place. Source: crun's manual, `run.oci.keep_original_groups`.
 const KEEP_GROUPS: &str = "run.oci.keep_original_groups";
 
-/// What an id that is not mapped shows as (`/proc/sys/kernel/overflowgid`, which nobody changes).
-const OVERFLOW_ID: u32 = 65_534;
-
 fn group_not_kept(facts: &Facts<'_>) -> Judgement {
     match subject(facts)? {
         None => not_applicable(),
@@ -74,7 +71,7 @@ fn in_container(facts: &Facts<'_>) -> Judgement {
     let devices = container.devices.known()?;
     let host = facts.host.device_nodes.known()?;
     // From within the engine's own namespace, ids that it does not map show as one that the container's may.
-    let is_strange = |id| facts.host.in_user_namespace && id == OVERFLOW_ID;
+    let is_strange = |id| facts.host.in_user_namespace && id == IdMapping::OVERFLOW;
     let mapped = |mappings: &[IdMapping], id| !is_strange(id) && IdMapping::inward(mappings, id).is_some();
     let mut broken: Vec<(&ContainerNode, &Node)> = Vec::new();
     for node in devices.iter().filter(|node| is_needed(&node.path)) {

@@ -120,9 +120,9 @@ fn cli_missing(facts: &Facts<'_>) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::{World, unseen};
+    use crate::checks::testing::{World, cdi_spec, unseen};
     use crate::model::container::LegacyState;
-    use crate::model::host::{CdiDevice, CdiNode, CdiSpec, Platform, ToolkitConfig};
+    use crate::model::host::{Platform, ToolkitConfig};
     use crate::model::{Observed, Severity};
 
     const TOOLKIT: &str = "toolkit-not-installed";
@@ -139,15 +139,6 @@ mod tests {
     fn remove(world: &mut World, program: &str) {
         let Observed::Known(programs) = &mut world.host.toolkit.programs else { panic!() };
         programs.remove(program);
-    }
-
-    fn cdi_spec() -> CdiSpec {
-        let node = CdiNode { path: "/dev/nvidia0".into(), ..CdiNode::default() };
-        CdiSpec {
-            path: "/etc/cdi/nvidia.yaml".into(),
-            devices: vec![CdiDevice { name: "0".into(), nodes: vec![node] }],
-            ..CdiSpec::default()
-        }
     }
 
     #[test]

@@ -130,36 +130,19 @@ fn too_old_for_cgroup_v2(facts: &Facts<'_>) -> Judgement {
 
 #[cfg(test)]
 mod tests {
+    use crate::checks::stack::testing::{both, with_spec, without_runtime};
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::LegacyState;
-    use crate::model::host::{CdiDevice, CdiNode, CdiSpec, ToolkitConfig};
+    use crate::model::host::ToolkitConfig;
     use crate::model::{Observed, Severity};
 
     const MODE: &str = "toolkit-mode-conflict";
     const CGROUP: &str = "toolkit-too-old-for-cgroup-v2";
-
-    fn both() -> [World; 2] {
-        [World::machine(1), World::legacy(1, LegacyState::StillToRun)]
-    }
 
     fn config(world: &mut World, change: impl Fn(&mut ToolkitConfig)) {
         let mut config =
             ToolkitConfig { path: "/etc/nvidia-container-runtime/config.toml".into(), ..ToolkitConfig::default() };
         change(&mut config);
         world.host.toolkit.config = Observed::Known(Some(config));
-    }
-
-    fn without_runtime(world: &mut World) {
-        world.host.engines[0].runtimes.clear();
-    }
-
-    fn with_spec(world: &mut World) {
-        let node = CdiNode { path: "/dev/nvidia0".into(), ..CdiNode::default() };
-        world.host.cdi = Observed::Known(vec![CdiSpec {
-            path: "/etc/cdi/nvidia.yaml".into(),
-            devices: vec![CdiDevice { name: "0".into(), nodes: vec![node] }],
-            ..CdiSpec::default()
-        }]);
     }
 
     #[test]

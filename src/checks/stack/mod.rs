@@ -32,3 +32,23 @@ pub const CHECKS: &[&[Check]] = &[
 fn is_native_with_gpu(host: &Host) -> Result<bool, Unknown> {
     Ok(host.platform == Platform::Native && host.has_gpu()?)
 }
+
+#[cfg(test)]
+mod testing {
+    use crate::checks::testing::{World, cdi_spec};
+    use crate::model::Observed;
+    use crate::model::container::LegacyState;
+
+    /// The machine, and a container of it that the legacy hook is to give a GPU.
+    pub(super) fn both() -> [World; 2] {
+        [World::machine(1), World::legacy(1, LegacyState::StillToRun)]
+    }
+
+    pub(super) fn without_runtime(world: &mut World) {
+        world.host.engines[0].runtimes.clear();
+    }
+
+    pub(super) fn with_spec(world: &mut World) {
+        world.host.cdi = Observed::Known(vec![cdi_spec()]);
+    }
+}

@@ -142,9 +142,9 @@ fn default_runtime_binary_missing(facts: &Facts<'_>) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::{World, unseen};
+    use crate::checks::testing::{World, cdi_spec, unseen};
     use crate::model::container::{EngineName, Scheduler};
-    use crate::model::host::{CdiDevice, CdiNode, CdiSpec, Engine, EngineKind};
+    use crate::model::host::{Engine, EngineKind};
     use crate::model::{Observed, Severity};
 
     const REGISTERED: &str = "runtime-not-registered";
@@ -165,15 +165,6 @@ mod tests {
         let engine = containerd(&world);
         world.host.engines.push(engine);
         world
-    }
-
-    fn cdi_spec() -> CdiSpec {
-        let node = CdiNode { path: "/dev/nvidia0".into(), ..CdiNode::default() };
-        CdiSpec {
-            path: "/etc/cdi/nvidia.yaml".into(),
-            devices: vec![CdiDevice { name: "0".into(), nodes: vec![node] }],
-            ..CdiSpec::default()
-        }
     }
 
     #[test]

@@ -103,34 +103,17 @@ fn may_open(host: &Host, node: &Node) -> Result<bool, Unknown> {
 
 #[cfg(test)]
 mod tests {
+    use crate::checks::stack::testing::{both, with_spec, without_runtime};
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::LegacyState;
-    use crate::model::host::{CdiDevice, CdiNode, CdiSpec, ToolkitConfig};
+    use crate::model::host::ToolkitConfig;
     use crate::model::{Observed, Severity};
 
     const USER: &str = "cli-user-not-in-video-group";
-
-    fn both() -> [World; 2] {
-        [World::machine(1), World::legacy(1, LegacyState::StillToRun)]
-    }
 
     fn config(world: &mut World, change: impl Fn(&mut ToolkitConfig)) {
         let mut config = ToolkitConfig { path: super::CONFIG.into(), ..ToolkitConfig::default() };
         change(&mut config);
         world.host.toolkit.config = Observed::Known(Some(config));
-    }
-
-    fn without_runtime(world: &mut World) {
-        world.host.engines[0].runtimes.clear();
-    }
-
-    fn with_spec(world: &mut World) {
-        let node = CdiNode { path: "/dev/nvidia0".into(), ..CdiNode::default() };
-        world.host.cdi = Observed::Known(vec![CdiSpec {
-            path: "/etc/cdi/nvidia.yaml".into(),
-            devices: vec![CdiDevice { name: "0".into(), nodes: vec![node] }],
-            ..CdiSpec::default()
-        }]);
     }
 
     fn closed(world: &mut World) {

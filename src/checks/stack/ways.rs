@@ -146,18 +146,11 @@ pub(super) fn has_cli(host: &Host) -> Result<bool, Unknown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::testing::{World, unseen};
+    use crate::checks::testing::{World, cdi_spec, unseen};
     use crate::model::Observed;
-    use crate::model::host::{CdiDevice, CdiNode};
 
     fn spec(path: &str) -> CdiSpec {
-        let node = CdiNode { path: "/dev/nvidia0".into(), ..CdiNode::default() };
-        CdiSpec {
-            path: path.into(),
-            kind: "nvidia.com/gpu".into(),
-            devices: vec![CdiDevice { name: "all".into(), nodes: vec![node] }],
-            ..CdiSpec::default()
-        }
+        CdiSpec { path: path.into(), ..cdi_spec() }
     }
 
     fn mechanisms(host: &Host) -> Vec<Mechanism> {

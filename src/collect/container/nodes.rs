@@ -34,13 +34,10 @@ pub(super) fn as_nodes(found: &[(String, Stat)]) -> Vec<ContainerNode> {
     found.iter().map(|(path, stat)| node(path, stat)).collect()
 }
 
-/// What an id that is not mapped shows as.
-const OVERFLOW_ID: u32 = 65_534;
-
 /// An id as a user namespace shows it; no mapping: as it is.
 pub(super) fn inside(mappings: Option<&[IdMapping]>, id: u32) -> u32 {
     match mappings {
-        Some(mappings) if !mappings.is_empty() => IdMapping::inward(mappings, id).unwrap_or(OVERFLOW_ID),
+        Some(mappings) if !mappings.is_empty() => IdMapping::inward(mappings, id).unwrap_or(IdMapping::OVERFLOW),
         _ => id,
     }
 }
@@ -132,7 +129,7 @@ mod tests {
     #[test]
     fn ids_in_a_user_namespace() {
         let mappings = vec![IdMapping { inside: 0, outside: 100_000, size: 65_536 }];
-        assert_eq!((inside(Some(&mappings), 100_044), inside(Some(&mappings), 44)), (44, OVERFLOW_ID));
+        assert_eq!((inside(Some(&mappings), 100_044), inside(Some(&mappings), 44)), (44, IdMapping::OVERFLOW));
         assert_eq!((inside(None, 44), inside(Some(&[]), 44)), (44, 44));
     }
 

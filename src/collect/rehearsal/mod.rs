@@ -22,7 +22,6 @@ use crate::model::host::NodeKind;
 mod act;
 mod capabilities;
 mod cgroup;
-mod names;
 mod outcome;
 mod run;
 mod scene;
@@ -32,7 +31,6 @@ mod sys;
 mod tests;
 
 pub use capabilities::effective_after_exec;
-pub use names::nvidia_names;
 
 use act::{Join, Plan, Question};
 use outcome::Witness;

@@ -12,11 +12,7 @@ use super::capabilities::DAC_OVERRIDE;
 use super::sheet::{Head, Row, Step};
 use super::{RuntimeKind, sys};
 use crate::collect::tree::Stat;
-use crate::model::container::{Access, Identity, Refusal};
-
-/// The user and group that stand for one which has no number in a user namespace
-/// (`/proc/sys/kernel/overflowuid`, 65534 wherever nobody changed it).
-const OVERFLOW: u32 = 65_534;
+use crate::model::container::{Access, IdMapping, Identity, Refusal};
 
 /// What is true of all answers.
 pub(super) struct Witness<'a> {
@@ -80,7 +76,7 @@ impl Witness<'_> {
 
     /// Mode and owner alone, or the capability that overrides them, would allow it.
     fn mode_grants(&self, node: &Stat, question: &Question, row: &Row) -> bool {
-        let mapped = row.uid != OVERFLOW && row.gid != OVERFLOW;
+        let mapped = row.uid != IdMapping::OVERFLOW && row.gid != IdMapping::OVERFLOW;
         if self.head.effective & DAC_OVERRIDE != 0 && mapped {
             return true;
         }
@@ -218,7 +214,7 @@ mod tests {
         assert!(unknown(&judge(|c| (refused(c), c.head.effective = DAC_OVERRIDE).0)));
         let with_acl = judge(|c| (refused(c), (c.node.mode, c.acl) = (0o666, true)).0);
         assert_eq!(with_acl, Access::Refused(Refusal::Mode));
-        let unmapped = judge(|c| (refused(c), (c.head.effective, c.row.gid) = (DAC_OVERRIDE, OVERFLOW)).0);
+        let unmapped = judge(|c| (refused(c), (c.head.effective, c.row.gid) = (DAC_OVERRIDE, IdMapping::OVERFLOW)).0);
         assert_eq!(unmapped, Access::Refused(Refusal::Mode), "it does not help on owners that are not mapped");
         let class_denied = judge(|c| {
             refused(c);

@@ -11,7 +11,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::collect::child;
+use crate::collect::container::nodes;
 use crate::collect::testing::{Call, forbid, skip};
+use crate::collect::tree::Kind;
 use crate::model::container::{CapabilitySets, Refusal};
 use nix::errno::Errno;
 
@@ -108,8 +110,9 @@ fn capability_nodes_are_only_read() {
     node(&root, "/dev/nvidiactl", 0o444, 0, 0);
     assert_eq!(access(&root, &user(1000, 1000, &[]), "/dev/nvidia-caps/nvidia-cap1"), Access::Granted);
     assert_eq!(access(&root, &user(1000, 1000, &[]), "/dev/nvidiactl"), BY_MODE);
-    let place = Place::Container { rootfs: root.path() };
-    assert_eq!(nvidia_names(place).unwrap(), ["/dev/nvidia-caps/nvidia-cap1", "/dev/nvidiactl"]);
+    let found = nodes::look(&Tree::open(root.path(), Kind::Container).unwrap());
+    let paths: Vec<_> = found.known().unwrap().iter().map(|node| node.path.as_str()).collect();
+    assert_eq!(paths, ["/dev/nvidiactl", "/dev/nvidia-caps/nvidia-cap1"]);
 }
 
 #[test]

@@ -62,6 +62,10 @@ pub struct IdMapping {
 }
 
 impl IdMapping {
+    /// What an id that is not mapped shows as (`/proc/sys/kernel/overflowuid` and `overflowgid`, 65534 wherever
+    /// nobody changed them).
+    pub const OVERFLOW: u32 = 65_534;
+
     /// What an outside id is inside; `None`: it is not mapped, and shows as the overflow id.
     pub fn inward(mappings: &[Self], outside: u32) -> Option<u32> {
         mappings.iter().find_map(|m| {

@@ -46,6 +46,11 @@ impl DeviceRule {
             && self.minor.is_none_or(|m| m == i64::from(minor))
     }
 
+    /// The rule denies every device, as the first one of most engines does.
+    pub fn denies_all(&self) -> bool {
+        !self.allow && self.kind == 'a' && self.major.is_none() && self.minor.is_none()
+    }
+
     /// What a list of rules says of reading and writing a character device: the last word on each counts.
     pub fn allow_read_write(rules: &[Self], major: u32, minor: u32) -> bool {
         let last = |access| {
