@@ -1,6 +1,7 @@
 //! Facts written down by hand, for the tests of the checks.
 
 use crate::checks;
+use crate::knowledge::BUILT_IN;
 use crate::model::container::{
     Access, CapabilitySets, ContainerNode, DeviceRule, Given, Identity, LegacyHook, LegacyState, Moment, SpecDevice,
     Stage, Strength, Wants,
@@ -295,7 +296,13 @@ impl World {
     /// Judges with one check.
     pub(crate) fn judge(&self, id: &str) -> Judgement {
         let (_, check) = checks::find(id).unwrap_or_else(|| panic!("no check {id}"));
-        let facts = Facts { host: &self.host, image: &self.image, container: &self.container, place: self.place };
+        let facts = Facts {
+            host: &self.host,
+            image: &self.image,
+            container: &self.container,
+            knowledge: &BUILT_IN,
+            place: self.place,
+        };
         assert!(check.places.contains(&self.place), "{id} is not asked at {:?}", self.place);
         let judgement = (check.judge)(&facts);
         if let Some(failure) = judgement.as_ref().ok().and_then(|o| o.failure()) {
@@ -377,6 +384,12 @@ pub(crate) fn unseen<T>() -> Observed<T> {
 impl World {
     /// The facts, for helpers of checks that are tried by themselves.
     pub(crate) fn facts(&self) -> Facts<'_> {
-        Facts { host: &self.host, image: &self.image, container: &self.container, place: self.place }
+        Facts {
+            host: &self.host,
+            image: &self.image,
+            container: &self.container,
+            knowledge: &BUILT_IN,
+            place: self.place,
+        }
     }
 }

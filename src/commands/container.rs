@@ -12,6 +12,7 @@ use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKin
 use crate::collect::tree::Tree;
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
+use crate::knowledge::BUILT_IN;
 use crate::model::container::{Given, Moment, Strength, Wants};
 use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Unknown, Unseen, Verdict};
 use crate::policy::{self, Mode};
@@ -39,7 +40,7 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     let image = look_at_image(&reading);
     wish_by_files(&mut reading.container, &image);
     let container = &reading.container;
-    let facts = Facts { host: &host, image: &image, container, place: Place::Hook };
+    let facts = Facts { host: &host, image: &image, container, knowledge: &BUILT_IN, place: Place::Hook };
     let report = policy::report(&policy, Some(container), &common.ignore, checks::judge(&facts));
     let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(container) };
     finish(
@@ -128,7 +129,8 @@ fn running(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result
 
 fn look_at_image(reading: &Reading) -> Image {
     let unseen = |fact| Observed::unknown(fact, "the root file system", "it could not be entered");
-    let nothing = || Image { architecture: unseen("image.architecture"), cuda: unseen("image.cuda") };
+    let nothing =
+        || Image { architecture: unseen("image.architecture"), cuda: unseen("image.cuda"), ..Image::default() };
     reading.rootfs.as_ref().map_or_else(nothing, image::look)
 }
 
@@ -200,7 +202,8 @@ mod tests {
         let (mut container, image) = with_files(&[], Some("/usr/local/lib/python3.12/site-packages/vllm-1.dist-info"));
         wish_by_files(&mut container, &image);
         let host = Host::default();
-        let facts = Facts { host: &host, image: &image, container: &container, place: Place::Hook };
+        let facts =
+            Facts { host: &host, image: &image, container: &container, knowledge: &BUILT_IN, place: Place::Hook };
         let report = policy::report(&policy::Policy::default(), Some(&container), &[], checks::judge(&facts));
         let found: Vec<_> = report.findings.iter().map(|f| (f.id, f.severity)).collect();
         assert_eq!(found, [("gpu-not-requested", crate::model::Severity::Note)]);

@@ -1,5 +1,11 @@
 //! What the vendor publishes, as tables with source and date, and pure functions over them.
+
+use std::borrow::Cow;
+
+use crate::model::Knowledge;
+
 pub mod architecture;
+pub mod cuda;
 pub mod cuda_visible_devices;
 pub mod driver_capabilities;
 pub mod driver_files;
@@ -8,3 +14,10 @@ pub mod require;
 pub mod toolkit;
 pub mod variables;
 pub mod visible_devices;
+
+/// What was known when this program was built.
+pub const BUILT_IN: Knowledge = Knowledge {
+    toolkits: Cow::Borrowed(cuda::TOOLKITS),
+    branches: Cow::Borrowed(cuda::BRANCHES),
+    majors: Cow::Borrowed(cuda::MAJORS),
+};

@@ -1,6 +1,6 @@
 //! Everything a check may look at.
 
-use super::{Container, Host, Image, Place};
+use super::{Container, Host, Image, Knowledge, Place};
 
 /// The facts of one question. References, so that one image can meet a thousand hosts without copies.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +11,8 @@ pub struct Facts<'a> {
     pub image: &'a Image,
     /// The container; a default one where none is judged.
     pub container: &'a Container,
+    /// What is known of CUDA, drivers and GPUs.
+    pub knowledge: &'a Knowledge,
     /// Where the question is asked.
     pub place: Place,
 }

@@ -10,6 +10,12 @@ use serde::{Serialize, Serializer};
 #[error("{0:?} is not a version")]
 pub struct NotAVersion(String);
 
+impl NotAVersion {
+    pub(super) fn of(text: &str) -> Self {
+        Self(text.chars().take(40).collect())
+    }
+}
+
 /// Dot-separated numbers. A missing number counts as zero: `570` equals `570.0`.
 #[derive(Debug, Clone)]
 pub struct Release {
@@ -18,6 +24,12 @@ pub struct Release {
 }
 
 impl Release {
+    /// Of its numbers.
+    pub fn of(numbers: &[u32]) -> Self {
+        let text = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+        Self { numbers: numbers.to_vec(), text }
+    }
+
     /// The number at `place`, counted from zero; zero where there is none.
     pub fn number(&self, place: usize) -> u32 {
         self.numbers.get(place).copied().unwrap_or(0)
@@ -33,7 +45,7 @@ impl FromStr for Release {
     type Err = NotAVersion;
 
     fn from_str(text: &str) -> Result<Self, NotAVersion> {
-        let bad = || NotAVersion(text.chars().take(40).collect());
+        let bad = || NotAVersion::of(text);
         if text.len() > 40 {
             return Err(bad());
         }

@@ -32,7 +32,7 @@ const HEADER_BYTES: usize = 20;
 
 /// Looks at a root file system.
 pub fn look(rootfs: &Tree) -> Image {
-    Image { architecture: architecture(rootfs), cuda: cuda(rootfs) }
+    Image { architecture: architecture(rootfs), cuda: cuda(rootfs), ..Image::default() }
 }
 
 /// The processor that its dynamic loader is for; `None`: it has none at a known place.

@@ -83,6 +83,7 @@ impl Looking {
         let mut image = Image {
             architecture: Observed::Unknown(late("image.architecture")),
             cuda: Observed::Unknown(late("image.cuda")),
+            ..Image::default()
         };
 
         let answer = self.child.map(|child| child.finish(deadline));

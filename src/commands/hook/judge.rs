@@ -11,6 +11,7 @@ use crate::checks;
 use crate::collect::container::{Called, State};
 use crate::collect::host::{self, Options, Scope};
 use crate::collect::tree::{Kind, Tree};
+use crate::knowledge::BUILT_IN;
 use crate::model::container::Given;
 use crate::model::{Container, Facts, Host, Judged, Place, Report, Severity, Verdict};
 use crate::policy::{self, Decision, Mode, Policy};
@@ -209,7 +210,13 @@ const FURTHER: [&str; 15] = [
 ];
 
 fn ask(host: &Host, gathered: &Gathered) -> Vec<Judged> {
-    checks::judge(&Facts { host, image: &gathered.image, container: &gathered.container, place: Place::Hook })
+    checks::judge(&Facts {
+        host,
+        image: &gathered.image,
+        container: &gathered.container,
+        knowledge: &BUILT_IN,
+        place: Place::Hook,
+    })
 }
 
 /// What refuses the container is the lack of modules or nodes, and those may be on their way at boot.
