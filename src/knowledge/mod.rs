@@ -9,6 +9,7 @@ pub mod cuda;
 pub mod cuda_visible_devices;
 pub mod driver_capabilities;
 pub mod driver_files;
+pub mod frameworks;
 pub mod monitors;
 pub mod require;
 pub mod toolkit;

@@ -1,0 +1,26 @@
+//! How frameworks are recognised, and what each of them needs. Text in, facts out: nothing here reads a file.
+//!
+//! A framework's version file is believed before its version, and its version before the tables of defaults:
+//! METADATA is not (the aarch64 wheel of torch 2.10.0 on `PyPI` lists CUDA's packages and is a CPU build,
+//! seen 2026-11).
+
+mod architectures;
+mod default_cuda;
+mod libraries;
+mod packages;
+mod ptx;
+mod version;
+mod version_file;
+
+pub use architectures::{Archs, Code, Coverage, Runs, architectures, covers, minimum_capability};
+pub use default_cuda::default_cuda;
+pub use libraries::needs_libraries;
+pub use packages::{Recognised, of_library, of_package};
+pub use ptx::{COMPRESSED, Jit, compiles_ptx, jit, needs_driver_for_device_code};
+pub use version::of_cuda_suffix;
+pub use version_file::{of_version_file, older_place};
+
+/// A distribution's name as the directories of its metadata write it: `onnxruntime-gpu` is `onnxruntime_gpu`.
+fn normalised(name: &str) -> String {
+    name.chars().take(100).map(|c| if matches!(c, '-' | '.') { '_' } else { c.to_ascii_lowercase() }).collect()
+}
