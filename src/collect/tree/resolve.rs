@@ -48,7 +48,11 @@ impl Resolver {
             return walk::locate(root, path, last, rules);
         }
         let stay = if last == Last::Stay { OFlag::O_NOFOLLOW } else { OFlag::empty() };
-        by_the_kernel(root, path, OFlag::O_PATH | OFlag::O_CLOEXEC | stay, rules)
+        match by_the_kernel(root, path, OFlag::O_PATH | OFlag::O_CLOEXEC | stay, rules) {
+            // Renames and mounts anywhere on the machine disturb it; the walk asks step by step, and they do not.
+            Err(Errno::EAGAIN) => walk::locate(root, path, last, rules),
+            located => located,
+        }
     }
 }
 
