@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::model::Knowledge;
 
 pub mod architecture;
+pub mod compat;
 pub mod cuda;
 pub mod cuda_visible_devices;
 pub mod driver_capabilities;
@@ -21,4 +22,6 @@ pub const BUILT_IN: Knowledge = Knowledge {
     toolkits: Cow::Borrowed(cuda::TOOLKITS),
     branches: Cow::Borrowed(cuda::BRANCHES),
     majors: Cow::Borrowed(cuda::MAJORS),
+    compat_packages: Cow::Borrowed(compat::PACKAGES),
+    compat_branches: Cow::Borrowed(compat::BRANCHES),
 };

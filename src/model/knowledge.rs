@@ -12,6 +12,10 @@ pub struct Knowledge {
     pub branches: Cow<'static, [Branch]>,
     /// Major versions with minor-version compatibility, oldest first.
     pub majors: Cow<'static, [Major]>,
+    /// Packages for forward compatibility, oldest first.
+    pub compat_packages: Cow<'static, [CompatPackage]>,
+    /// Branches of the host's driver that they work with, oldest CUDA first.
+    pub compat_branches: Cow<'static, [CompatBranches]>,
 }
 
 /// A release of the toolkit.
@@ -39,4 +43,22 @@ pub struct Major {
     pub number: u32,
     /// The first driver on which every runtime of it starts.
     pub driver: Cow<'static, str>,
+}
+
+/// A package for forward compatibility, `cuda-compat-12-8`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompatPackage {
+    /// The release of CUDA, `12.8.1`.
+    pub cuda: Cow<'static, str>,
+    /// The driver whose libcuda it has.
+    pub driver: Cow<'static, str>,
+}
+
+/// Drivers that the packages of a CUDA work with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompatBranches {
+    /// Major and minor of the CUDA.
+    pub cuda: (u32, u32),
+    /// Branches of the host's driver, in order.
+    pub branches: Cow<'static, [u32]>,
 }

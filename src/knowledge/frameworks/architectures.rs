@@ -188,9 +188,8 @@ pub fn architectures(name: &str, version: &str, cuda: &CudaVersion) -> Option<Ar
 pub fn minimum_capability(name: &str, version: &str) -> Option<ComputeCapability> {
     let least = match (normalised(name).as_str(), major_minor(version)) {
         ("jax_cuda12_plugin", _) => (5, 2),
-        ("jax_cuda13_plugin", _) => (7, 5),
+        ("jax_cuda13_plugin", _) | ("flash_attn", Some((1, _))) => (7, 5),
         ("flash_attn", Some((2.., _))) => (8, 0),
-        ("flash_attn", Some((1, _))) => (7, 5),
         ("bitsandbytes", Some(version)) if version >= (0, 48) => (6, 0),
         ("bitsandbytes", Some((0, 40..))) | ("ollama", _) => (5, 0),
         _ => return None,

@@ -188,6 +188,7 @@ mod tests {
         (found.name, found.build, found.cuda.map(|c| c.to_string()), found.sure)
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "it is what the answers hold")]
     fn some(text: &str) -> Option<String> {
         Some(text.to_owned())
     }

@@ -120,6 +120,7 @@ mod tests {
         of_version_file(file, text).map(|(build, cuda)| (build, cuda.map(|c| c.to_string())))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "it is what the answers hold")]
     fn cuda(version: &str) -> Option<(Build, Option<String>)> {
         Some((Build::Cuda, Some(version.to_owned())))
     }
