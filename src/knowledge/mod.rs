@@ -9,6 +9,7 @@ pub mod cuda;
 pub mod cuda_visible_devices;
 pub mod driver_capabilities;
 pub mod driver_files;
+pub mod gpus;
 pub mod monitors;
 pub mod require;
 pub mod toolkit;
@@ -20,4 +21,9 @@ pub const BUILT_IN: Knowledge = Knowledge {
     toolkits: Cow::Borrowed(cuda::TOOLKITS),
     branches: Cow::Borrowed(cuda::BRANCHES),
     majors: Cow::Borrowed(cuda::MAJORS),
+    generations: Cow::Borrowed(gpus::GENERATIONS),
+    chips: Cow::Borrowed(gpus::CHIPS),
+    products: Cow::Borrowed(gpus::PRODUCTS),
+    targets: Cow::Borrowed(gpus::TARGETS),
+    ptx: Cow::Borrowed(gpus::PTX),
 };
