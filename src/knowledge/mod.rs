@@ -11,6 +11,7 @@ pub mod cuda_visible_devices;
 pub mod driver_capabilities;
 pub mod driver_files;
 pub mod frameworks;
+pub mod gpus;
 pub mod monitors;
 pub mod require;
 pub mod toolkit;
@@ -24,4 +25,9 @@ pub const BUILT_IN: Knowledge = Knowledge {
     majors: Cow::Borrowed(cuda::MAJORS),
     compat_packages: Cow::Borrowed(compat::PACKAGES),
     compat_branches: Cow::Borrowed(compat::BRANCHES),
+    generations: Cow::Borrowed(gpus::GENERATIONS),
+    chips: Cow::Borrowed(gpus::CHIPS),
+    products: Cow::Borrowed(gpus::PRODUCTS),
+    targets: Cow::Borrowed(gpus::TARGETS),
+    ptx: Cow::Borrowed(gpus::PTX),
 };

@@ -33,11 +33,11 @@ pub struct Answer<T> {
 }
 
 impl<T> Answer<T> {
-    fn known(value: T) -> Self {
+    pub(in crate::knowledge) fn known(value: T) -> Self {
         Self { value, by_rule: false }
     }
 
-    fn by_rule(value: T) -> Self {
+    pub(in crate::knowledge) fn by_rule(value: T) -> Self {
         Self { value, by_rule: true }
     }
 }
