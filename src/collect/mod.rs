@@ -4,6 +4,8 @@ pub mod child;
 pub mod container;
 pub mod host;
 pub mod image;
+mod loader;
+mod paths;
 pub mod policy;
 pub mod rehearsal;
 #[cfg(test)]

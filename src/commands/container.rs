@@ -128,10 +128,8 @@ fn running(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result
 }
 
 fn look_at_image(reading: &Reading) -> Image {
-    let unseen = |fact| Observed::unknown(fact, "the root file system", "it could not be entered");
-    let nothing =
-        || Image { architecture: unseen("image.architecture"), cuda: unseen("image.cuda"), ..Image::default() };
-    reading.rootfs.as_ref().map_or_else(nothing, image::look)
+    let Some(rootfs) = &reading.rootfs else { return image::unseen("the root file system", "it could not be entered") };
+    image::look(rootfs, &image::Hints::of(&reading.container))
 }
 
 /// Files that work with CUDA are a wish too, the weakest; but whoever sets the variable has chosen.

@@ -26,6 +26,13 @@ pub const SUSE_USER: &str = "1.15.0";
 /// (`mode = "auto"` means `jit-cdi`; toolkit CHANGELOG, 1.18.0).
 pub const JIT_CDI: &str = "1.18.0";
 
+/// An image's libraries for forward compatibility are not mounted from here on (toolkit CHANGELOG, 1.17.4), and
+/// until [`USES_COMPAT_AGAIN`] by nothing else.
+pub const IGNORES_COMPAT: &str = "1.17.4";
+
+/// A hook leads the loader to them again from here on (toolkit CHANGELOG, 1.17.5).
+pub const USES_COMPAT_AGAIN: &str = "1.17.5";
+
 /// A program that came with release 1.10 and is a sign of that or a later one, where no package database
 /// tells the release (toolkit CHANGELOG, 1.10.0).
 pub const CTK: &str = "nvidia-ctk";

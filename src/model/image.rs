@@ -1,8 +1,8 @@
 //! Facts of an image. Here: the little that a bundle's root file system tells at a glance.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer};
 
-use super::{CudaVersion, DriverVersion, Observed};
+use super::{CudaVersion, DriverVersion, Observed, Parts};
 
 /// What was seen of the image.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -15,17 +15,23 @@ pub struct Image {
     #[serde(skip)]
     pub cuda: Observed<Option<String>>,
     /// Frameworks that work with CUDA, or could.
-    pub frameworks: Observed<Vec<Framework>>,
+    #[serde(serialize_with = "items")]
+    pub frameworks: Observed<Parts<Framework>>,
     /// CUDA runtime libraries (libcudart) that programs in it load.
-    #[serde(rename = "cuda_versions")]
-    pub runtimes: Observed<Vec<CudaLibrary>>,
+    #[serde(rename = "cuda_versions", serialize_with = "items")]
+    pub runtimes: Observed<Parts<CudaLibrary>>,
     /// Directories with a libcuda for forward compatibility.
     #[serde(skip)]
-    pub compat: Observed<Vec<Compat>>,
+    pub compat: Observed<Parts<Compat>>,
+}
+
+/// Of a list that was read in part, what was read.
+fn items<T: Serialize, S: Serializer>(list: &Observed<Parts<T>>, serializer: S) -> Result<S::Ok, S::Error> {
+    list.seen().map(|list| &list.items).serialize(serializer)
 }
 
 /// A framework, as installed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Framework {
     /// Its package's name: `torch`, `tensorflow`, `paddlepaddle-gpu`, …
     pub name: String,
@@ -34,14 +40,16 @@ pub struct Framework {
     /// What it was built for.
     pub build: Build,
     /// The CUDA it was built for; the major alone (`13`) where no more is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuda: Option<CudaVersion>,
     /// Where that was read.
     pub source: String,
+    /// Its build and its CUDA were read; else they are what its release has where nobody chose another.
+    pub sure: bool,
 }
 
 /// What a framework was built for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Build {
     /// NVIDIA's GPUs.
@@ -53,7 +61,7 @@ pub enum Build {
 }
 
 /// A CUDA runtime library.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CudaLibrary {
     /// Its version as far as its file tells: `12.8.90`, or `12` alone.
     pub version: CudaVersion,
@@ -62,10 +70,12 @@ pub struct CudaLibrary {
 }
 
 /// A libcuda that an image brings for forward compatibility.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compat {
     /// Its directory, `/usr/local/cuda-12.8/compat`.
     pub directory: String,
+    /// It is what `/usr/local/cuda/compat` is, where NVIDIA's toolkit looks.
+    pub current: bool,
     /// The driver it is of, by its file's name; `None`: the name tells none (Jetson).
     pub version: Option<DriverVersion>,
     /// What it says of itself.
@@ -75,7 +85,7 @@ pub struct Compat {
 }
 
 /// `.note.cuda.fwd_compatibility` of a libcuda.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompatNote {
     /// The CUDA it offers.
     pub cuda: CudaVersion,
@@ -86,10 +96,10 @@ pub struct CompatNote {
 }
 
 /// What leads the loader to a directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
     /// `LD_LIBRARY_PATH=…`, or the file of `ld.so.conf.d`.
     pub source: String,
-    /// It comes before the directories that drivers are put into.
-    pub first: bool,
+    /// The directories that the loader asks before it, in its order.
+    pub before: Vec<String>,
 }

@@ -73,6 +73,8 @@ pub struct CompatBranches {
     pub cuda: (u32, u32),
     /// Branches of the host's driver, in order.
     pub branches: Cow<'static, [u32]>,
+}
+
 /// A generation of GPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generation {

@@ -1,6 +1,6 @@
 //! A fact that was seen, or the reason why it was not.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Why a fact is not known: which one, where it was looked for, and what stood in the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -21,7 +21,7 @@ impl Unknown {
 }
 
 /// Where a reader looked and what stood in its way; it does not know which fact that leaves open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
     /// A path, a system call.
     pub source: String,

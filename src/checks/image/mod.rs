@@ -1,8 +1,14 @@
-//! The family `image`: does it suit driver and GPU? Here: what the machine's files alone can show.
+//! The family `image`: does it suit driver and GPU?
 
 use crate::model::Check;
 
+mod builds;
+mod compat;
+mod gpus;
+mod libcuda;
+mod needs;
+mod start;
 mod target;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[target::CHECKS];
+pub const CHECKS: &[&[Check]] = &[start::CHECKS, compat::CHECKS, builds::CHECKS, target::CHECKS];

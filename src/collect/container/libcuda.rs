@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Spec;
 use super::names::is_libcuda;
 use super::paths::{below, clean};
+use crate::collect::loader;
 use crate::collect::tree::{Kind, Tree};
 use crate::model::container::Mount;
 use crate::model::host::NodeKind;
@@ -13,8 +14,6 @@ use crate::model::{Observed, Unknown, Unseen};
 const FACT: &str = "container.libcuda";
 /// Directories that are looked into; a loader's configuration of an image may name any number.
 const MOST_DIRECTORIES: usize = 128;
-const MOST_CONFIGURATIONS: usize = 64;
-const MOST_CONFIGURATION_BYTES: usize = 16 << 10;
 /// A library directory of a distribution has two or three thousand names.
 const MOST_NAMES: usize = 16_384;
 
@@ -103,9 +102,8 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     /// Directories of `LD_LIBRARY_PATH`.
     fn of_environment(&self) -> Vec<String> {
-        let variables = self.place.environment.as_ref().ok();
-        let path = variables.and_then(|all| all.get("LD_LIBRARY_PATH")).map(String::as_str).unwrap_or_default();
-        path.split([':', ';']).filter(|d| d.starts_with('/')).map(clean).take(MOST_DIRECTORIES).collect()
+        let directories = self.place.environment.as_ref().map(|all| loader::of_environment(all));
+        directories.unwrap_or_default().into_iter().map(|directory| directory.path).collect()
     }
 
     fn directories(&mut self) -> Vec<String> {
@@ -121,22 +119,14 @@ impl<'a> Look<'a> {
         kept
     }
 
-    /// Directories of `/etc/ld.so.conf.d` and musl's path files.
+    /// Directories of the loader's configuration.
     fn configured(&mut self) -> Vec<String> {
         let Some(rootfs) = self.place.rootfs else { return Vec::new() };
-        let mut files: Vec<String> =
-            ["/etc/ld.so.conf", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path"].map(str::to_owned).into();
-        let names = rootfs.list("/etc/ld.so.conf.d", MOST_CONFIGURATIONS);
-        let names = self.note(names).flatten().unwrap_or_default();
-        files.extend(names.iter().filter_map(|name| name.to_str()).map(|name| format!("/etc/ld.so.conf.d/{name}")));
-        let mut directories = Vec::new();
-        for file in files {
-            let text = rootfs.read_text(&file, MOST_CONFIGURATION_BYTES);
-            let text = self.note(text).flatten().unwrap_or_default();
-            let words = text.split(['\n', ':', ',', ' ', '\t']).filter(|word| word.starts_with('/'));
-            directories.extend(words.map(clean).take(MOST_DIRECTORIES));
+        let (directories, unseen) = loader::configured(rootfs);
+        if let Some(unseen) = unseen {
+            self.unseen.get_or_insert(unseen);
         }
-        directories
+        directories.into_iter().map(|directory| directory.path).collect()
     }
 
     /// Directories that users mount anywhere, with a program that knows where.

@@ -20,7 +20,6 @@ mod locate;
 mod names;
 pub mod nodes;
 mod origin;
-mod paths;
 mod procfs;
 mod request;
 mod running;
@@ -29,6 +28,8 @@ mod spec;
 mod state;
 #[cfg(test)]
 mod testing;
+
+use super::paths;
 
 pub use assemble::{Call, from_spec};
 pub use bundle::{Reading, read_bundle};

@@ -5,9 +5,14 @@ use std::io::Read as _;
 use super::tree::Tree;
 use crate::model::{Image, Observed, Unseen};
 
-mod cuda;
+mod compat;
+mod places;
+mod runtime;
+mod survey;
+mod walk;
 
-pub use cuda::cuda;
+pub use places::Hints;
+pub use survey::{Survey, survey};
 
 /// Dynamic loaders where the psABIs put them, glibc's and musl's. 64-bit first: an image for amd64 may
 /// bring the 32-bit loader as well.
@@ -31,8 +36,19 @@ const LOADERS: [&str; 14] = [
 const HEADER_BYTES: usize = 20;
 
 /// Looks at a root file system.
-pub fn look(rootfs: &Tree) -> Image {
-    Image { architecture: architecture(rootfs), cuda: cuda(rootfs), ..Image::default() }
+pub fn look(rootfs: &Tree, hints: &Hints<'_>) -> Image {
+    Image { architecture: architecture(rootfs), ..survey(rootfs, hints).into_image() }
+}
+
+/// The facts of an image that nobody could look at.
+pub fn unseen(source: &str, reason: &str) -> Image {
+    Image {
+        architecture: Observed::unknown("image.architecture", source, reason),
+        cuda: Observed::unknown("image.cuda", source, reason),
+        frameworks: Observed::unknown("image.frameworks", source, reason),
+        runtimes: Observed::unknown("image.cuda_versions", source, reason),
+        compat: Observed::unknown("image.compat", source, reason),
+    }
 }
 
 /// The processor that its dynamic loader is for; `None`: it has none at a known place.
@@ -115,7 +131,7 @@ mod tests {
     }
 
     fn of(root: &Path) -> Observed<Option<String>> {
-        look(&Tree::open(root, Kind::Image).unwrap()).architecture
+        look(&Tree::open(root, Kind::Image).unwrap(), &Hints::default()).architecture
     }
 
     #[test]

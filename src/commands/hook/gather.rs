@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collect::child::{self, Child};
 use crate::collect::container::{Called, Inside};
-use crate::collect::image;
+use crate::collect::image::{self, Hints, Survey};
 use crate::collect::rehearsal::{self, Look, Place, Rehearsal, RuntimeKind, Wish};
 use crate::collect::tree::Tree;
 use crate::model::container::{Access, ContainerNode, LegacyState, Refusal, Stage};
@@ -20,6 +20,9 @@ use crate::model::{Container, Host, Image, Observed, Unknown};
 
 /// The rehearsal takes a fifth of a millisecond; a thousand times that is late.
 const REHEARSAL: Duration = Duration::from_millis(200);
+
+/// The reason of what the child did not tell.
+const LATE: &str = "it did not show in time";
 
 /// What the child tells is a few kilobytes; a container may have many nodes.
 const TOLD_LIMIT: usize = 1 << 20;
@@ -40,7 +43,7 @@ enum Told {
     Libcuda(Result<Vec<String>, Lack>),
     Entrypoint(Option<bool>),
     Architecture(Result<Option<String>, Lack>),
-    Cuda(Result<Option<String>, Lack>),
+    Survey(Box<Survey>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -77,14 +80,10 @@ impl Looking {
     /// What showed until the deadline.
     pub(super) fn finish(self, called: &Called, host: &Host, deadline: Instant) -> Gathered {
         let mut container = called.on(host);
-        let late = |fact: &str| Unknown::new(fact, "the container", "it did not show in time");
+        let late = |fact: &str| Unknown::new(fact, "the container", LATE);
         container.devices = Observed::Unknown(late("container.devices"));
         container.libcuda = Observed::Unknown(late("container.libcuda"));
-        let mut image = Image {
-            architecture: Observed::Unknown(late("image.architecture")),
-            cuda: Observed::Unknown(late("image.cuda")),
-            ..Image::default()
-        };
+        let mut image = image::unseen("the container", LATE);
 
         let answer = self.child.map(|child| child.finish(deadline));
         let (bytes, complete) = answer.map_or_else(|| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
@@ -101,7 +100,7 @@ impl Looking {
                 Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
                 Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
                 Told::Architecture(architecture) => image.architecture = received(architecture),
-                Told::Cuda(sign) => image.cuda = received(sign),
+                Told::Survey(survey) => image = Image { architecture: image.architecture, ..survey.into_image() },
             }
         }
         Gathered { container, image, late: !complete }
@@ -140,11 +139,7 @@ fn look(looker: &Looker<'_>, inside: &mut Inside<'_>, out: &mut File) {
     tell(&Told::Libcuda(sent(inside.libcuda())));
     if let Some(rootfs) = inside.rootfs() {
         tell(&Told::Architecture(sent(image::architecture(rootfs))));
-        // Asked for only where the container says which parts of the driver it wants; it takes a while.
-        let names_parts = |c: &Container| matches!(c.variable("NVIDIA_DRIVER_CAPABILITIES"), Ok(Some(_)) | Err(_));
-        if names_parts(inside.container()) {
-            tell(&Told::Cuda(sent(image::cuda(rootfs))));
-        }
+        tell(&Told::Survey(Box::new(image::survey(rootfs, &Hints::of(inside.container())))));
     }
 }
 

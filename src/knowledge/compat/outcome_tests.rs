@@ -19,7 +19,13 @@ fn gpu(brand: u32, capability: &str) -> Gpu {
 }
 
 fn compat(version: &str) -> Compat {
-    Compat { directory: "/usr/local/cuda/compat".to_owned(), version: version.parse().ok(), note: None, reach: None }
+    Compat {
+        directory: "/usr/local/cuda/compat".to_owned(),
+        current: true,
+        version: version.parse().ok(),
+        note: None,
+        reach: None,
+    }
 }
 
 fn noted(version: &str, cuda: &str, branches: &[u32]) -> Compat {
@@ -97,7 +103,7 @@ struct Case {
 impl Case {
     fn outcome(&self) -> Result<Outcome, Lacking> {
         let driver = v(self.driver);
-        let reach = self.reach.then(|| Reach { source: "LD_LIBRARY_PATH".to_owned(), first: true });
+        let reach = self.reach.then(|| Reach { source: "LD_LIBRARY_PATH".to_owned(), before: Vec::new() });
         let library = Compat { reach, ..compat(self.compat) };
         let cdi = self.way == Way::Cdi;
         let activation = toolkit_activates(self.way, Some(&v(self.toolkit)), None, false, cdi, &library, &driver);

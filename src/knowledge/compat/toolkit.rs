@@ -133,6 +133,7 @@ mod tests {
     fn compat(version: &str, branches: Option<&[u32]>) -> Compat {
         Compat {
             directory: "/usr/local/cuda/compat".to_owned(),
+            current: true,
             version: version.parse().ok(),
             note: branches.map(|branches| CompatNote { cuda: v("12.9"), branches: branches.to_vec(), brands: vec![] }),
             reach: None,

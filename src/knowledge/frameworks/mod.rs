@@ -16,7 +16,7 @@ pub use architectures::{Archs, Code, Coverage, Runs, architectures, covers, mini
 pub use default_cuda::default_cuda;
 pub use libraries::needs_libraries;
 pub use packages::{Recognised, of_library, of_package};
-pub use ptx::{COMPRESSED, Jit, compiles_ptx, jit, needs_driver_for_device_code};
+pub use ptx::{COMPRESSED, Jit, jit, needs_driver_for_device_code};
 pub use version::of_cuda_suffix;
 pub use version_file::{of_version_file, older_place};
 

@@ -1,7 +1,6 @@
 //! Device code that wants more of the driver than its version check shows.
 
 use super::normalised;
-use super::version::major_minor;
 use crate::model::CudaVersion;
 
 /// Who turns PTX into machine code while a framework runs.
@@ -34,12 +33,6 @@ pub fn jit(name: &str) -> Jit {
     }
 }
 
-/// It compiles PTX at run time, by whomever: with a driver that offers an older CUDA of the same major that may
-/// end in error 222.
-pub fn compiles_ptx(name: &str) -> bool {
-    jit(name) != Jit::Nobody
-}
-
 /// The driver that reads device code compressed with zstd, in builds for CUDA 12 (from 13 on no older driver
 /// will do anyway). RAPIDS, "Platform support"; Ollama, `discover/cuda_compat.go`; read 2026-11. Which error an
 /// older one gives nobody recorded.
@@ -47,17 +40,10 @@ pub const COMPRESSED: &str = "550.54.14";
 
 /// The driver that a framework's device code needs beyond what its CUDA does; `None`: none is known.
 ///
-/// torch compresses in its builds for CUDA 12.8 and 12.9, which began with 2.7 (`-compress-mode=size`, its build scripts); Ollama asks
-/// for the same driver itself.
-pub fn needs_driver_for_device_code(name: &str, version: &str, cuda: Option<&CudaVersion>) -> Option<&'static str> {
-    let cuda = cuda?;
-    let (major, minor) = (cuda.number(0), cuda.number(1));
-    let compressed = match normalised(name).as_str() {
-        "torch" => major == 12 && minor >= 8 && major_minor(version).is_some_and(|torch| torch >= (2, 7)),
-        "ollama" => major == 12,
-        _ => false,
-    };
-    compressed.then_some(COMPRESSED)
+/// Ollama asks for it itself. torch compresses its builds for CUDA 12.8 and 12.9 (`-compress-mode=size` in its
+/// build scripts), and yet 2.9.1+cu129 was measured to run on a driver of CUDA 12.2 (eullm/eullm#428, 2026-09).
+pub fn needs_driver_for_device_code(name: &str, cuda: &CudaVersion) -> Option<&'static str> {
+    (normalised(name) == "ollama" && cuda.number(0) == 12).then_some(COMPRESSED)
 }
 
 #[cfg(test)]
@@ -66,18 +52,16 @@ mod tests {
 
     #[test]
     fn compressed_code_needs_a_driver_of_cuda_12_4() {
-        let needs = |name, cuda: &str| needs_driver_for_device_code(name, "2.9.0", Some(&cuda.parse().unwrap()));
-        assert_eq!(needs("torch", "12.8"), Some(COMPRESSED));
-        assert_eq!(needs("torch", "12.6"), None);
-        assert_eq!(needs("torch", "13.0"), None);
+        let needs = |name, cuda: &str| needs_driver_for_device_code(name, &cuda.parse().unwrap());
         assert_eq!(needs("ollama", "12"), Some(COMPRESSED));
-        assert_eq!(needs_driver_for_device_code("torch", "2.9.0", None), None);
+        assert_eq!(needs("ollama", "13"), None);
+        assert_eq!(needs("torch", "12.8"), None);
     }
 
     #[test]
     fn who_compiles() {
         assert_eq!(jit("vllm"), Jit::Driver);
-        assert!(compiles_ptx("torch") && compiles_ptx("cupy-cuda12x") && compiles_ptx("jax-cuda13-plugin"));
-        assert!(!compiles_ptx("onnxruntime-gpu") && !compiles_ptx("flash-attn") && !compiles_ptx("openvino"));
+        assert!(["torch", "cupy-cuda12x", "jax-cuda13-plugin"].iter().all(|name| jit(name) == Jit::Own));
+        assert!(["onnxruntime-gpu", "flash-attn", "openvino"].iter().all(|name| jit(name) == Jit::Nobody));
     }
 }

@@ -60,6 +60,8 @@ pub struct ToolkitConfig {
     pub runtimes: Option<Vec<String>>,
     /// `[nvidia-container-runtime.modes.legacy] cuda-compat-mode`
     pub cuda_compat_mode: Option<String>,
+    /// `[features] disable-cuda-compat-lib-hook`
+    pub disable_cuda_compat_hook: Option<bool>,
     /// `[nvidia-container-runtime-hook] skip-mode-detection`
     pub skip_mode_detection: Option<bool>,
 }

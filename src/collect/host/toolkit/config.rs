@@ -66,6 +66,7 @@ fn parse(table: &Table, path: &str) -> ToolkitConfig {
             .and_then(Value::as_array)
             .map(|list| list.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
         cuda_compat_mode: text(&[runtime, "modes", "legacy", "cuda-compat-mode"]),
+        disable_cuda_compat_hook: boolean(&["features", "disable-cuda-compat-lib-hook"]),
         skip_mode_detection: boolean(&["nvidia-container-runtime-hook", "skip-mode-detection"]),
     }
 }
@@ -101,6 +102,9 @@ annotation-prefixes = ["cdi.k8s.io/"]
 [nvidia-container-runtime.modes.legacy]
 cuda-compat-mode = "ldconfig"
 
+[features]
+disable-cuda-compat-lib-hook = true
+
 [nvidia-container-runtime-hook]
 path = "nvidia-container-runtime-hook"
 skip-mode-detection = true
@@ -125,6 +129,7 @@ skip-mode-detection = true
             mode: Some("auto".into()),
             runtimes: Some(vec!["runc".into(), "crun".into()]),
             cuda_compat_mode: Some("ldconfig".into()),
+            disable_cuda_compat_hook: Some(true),
             skip_mode_detection: Some(true),
         };
         assert_eq!(config(&laid.tree()), Observed::Known(Some(expected)));

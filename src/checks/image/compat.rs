@@ -1,0 +1,423 @@
+//! A libcuda of the image for forward compatibility: helps a data-centre GPU, breaks what would have worked
+//! where it is older than the driver, on a GPU that it is not for, or of a branch that has dropped the GPU.
+
+use super::gpus::{self, Product};
+use super::libcuda::{self, By, Loaded, Winner, of_compat};
+use super::needs;
+use crate::checks::nodes::role::list;
+use crate::checks::not_applicable;
+use crate::knowledge::compat::{Because, Decided, Gpu, Lacking, Outcome, Question, outcome};
+use crate::knowledge::cuda::Start;
+use crate::knowledge::toolkit::{IGNORES_COMPAT, USES_COMPAT_AGAIN, older};
+use crate::model::check::{Action, Check, Failure, Judgement, Place, Severity, Step};
+use crate::model::image::Compat;
+use crate::model::{self, DriverVersion, Facts, Release, Unknown};
+
+const IN_USE: &str = "the image's libcuda {version} is used in place of the driver's {driver}: forward compatibility \
+                      offers CUDA {cuda}";
+const NOT_FOR_GPU: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}: \
+                           forward compatibility does not work on {gpu}, error 804";
+const MAY_BE_USED: &str = "the image's libcuda {version} ({directory}) may come before the driver's {driver}, by {by}: \
+                           forward compatibility does not work on {gpu}, error 804";
+const OLDER: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}, and is \
+                     older: CUDA does not start, error 803";
+const OTHER_BRANCH: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}, and \
+                            says of itself that it works with the branches {branches} only";
+const IGNORED: &str = "the image brings libcuda {version} for forward compatibility and nothing puts it to use here \
+                       ({why}); the driver {driver} offers CUDA {offered}, the image has {cuda}";
+const TOOLKIT: &str = "{toolkit} uses no libraries for forward compatibility that images bring";
+const DROPPED: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}; its \
+                       branch has no code for {gpu}, and finds no device";
+
+const WITHOUT_COMPAT: Step = Step {
+    action: Action::ChangeImage,
+    text: "Keep the image's compat directory out: delete it, or take it off LD_LIBRARY_PATH and ld.so.conf.d.",
+    command: Some("rm -rf /usr/local/cuda*/compat && ldconfig"),
+};
+const SWITCHED_OFF: Step = Step {
+    action: Action::ConfigureEngine,
+    text: "Switch it off for all containers: [nvidia-container-runtime.modes.legacy] cuda-compat-mode.",
+    command: Some("nvidia-ctk config --in-place --set nvidia-container-runtime.modes.legacy.cuda-compat-mode=disabled"),
+};
+const NEWER_DRIVER: Step = Step {
+    action: Action::UpdateDriver,
+    text: "Install a driver that is as new as the image's libcuda.",
+    command: None,
+};
+const OLDER_IMAGE: Step = Step { action: Action::ChangeImage, text: "Use an image with an older CUDA.", command: None };
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "compat-in-use",
+        title: "the image's own libcuda is used, by forward compatibility",
+        why: "CUDA in the container is newer than the driver's; nvidia-smi shows the image's version.",
+        messages: &[IN_USE],
+        remedy: &[],
+        severities: &[Severity::Note],
+        places: &[Place::Hook],
+        judge: in_use,
+    },
+    Check {
+        id: "compat-on-unsupported-gpu",
+        title: "the image's libcuda is for forward compatibility, which this GPU does not have",
+        why: "Forward compatibility was attempted on non supported HW (804); without it the program might run.",
+        messages: &[NOT_FOR_GPU, MAY_BE_USED],
+        remedy: &[WITHOUT_COMPAT, SWITCHED_OFF, NEWER_DRIVER],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook],
+        judge: on_unsupported_gpu,
+    },
+    Check {
+        id: "compat-older-than-driver-wins",
+        title: "an older libcuda of the image comes before the driver's",
+        why: "System has unsupported display driver / cuda driver combination (803), or a silent fall to the CPU.",
+        messages: &[OLDER, OTHER_BRANCH],
+        remedy: &[WITHOUT_COMPAT],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook],
+        judge: older_wins,
+    },
+    Check {
+        id: "compat-not-enabled-by-toolkit",
+        title: "the image's libraries for forward compatibility are not put to use",
+        why: "What is newer than the driver fails: 222 for PTX, 35 for another major version.",
+        messages: &[IGNORED, TOOLKIT],
+        remedy: &[
+            Step {
+                action: Action::ChangePackages,
+                text: "Update the NVIDIA Container Toolkit to 1.17.7 or newer, which uses them by itself.",
+                command: None,
+            },
+            Step {
+                action: Action::ChangeEnvironment,
+                text: "Lead the loader to them on GPUs that they are for: LD_LIBRARY_PATH=/usr/local/cuda/compat.",
+                command: None,
+            },
+            NEWER_DRIVER,
+        ],
+        severities: &[Severity::Warning],
+        places: &[Place::Hook, Place::Host],
+        judge: not_enabled,
+    },
+    Check {
+        id: "compat-dropped-gpu-generation",
+        title: "the image's libcuda is of a driver branch that has dropped this GPU",
+        why: "No CUDA-capable device is detected, though the driver has one.",
+        messages: &[DROPPED],
+        remedy: &[WITHOUT_COMPAT, OLDER_IMAGE],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook],
+        judge: dropped_generation,
+    },
+];
+
+/// The image's libcuda that counts, and what comes of it.
+struct Used<'a> {
+    driver: &'a DriverVersion,
+    compat: &'a Compat,
+    by: By,
+    sure: bool,
+    gpus: Vec<Product>,
+    decided: Decided,
+}
+
+/// `None`: programs load the driver's own, or one that an entrypoint will look at before it is used.
+fn used<'a>(facts: &Facts<'a>) -> Result<Option<Used<'a>>, Unknown> {
+    let Some(Loaded { driver, winner: Winner::Image { compat, by, sure }, .. }) = libcuda::of(facts)? else {
+        return Ok(None);
+    };
+    if matches!(by, By::Program(_)) {
+        return Ok(None);
+    }
+    let cuda = needs::newest(facts)?;
+    let decide =
+        |gpus: &[Gpu]| outcome(facts.knowledge, &Question { cuda: cuda.as_ref(), driver, compat: Some(compat), gpus });
+    // Who is older than the driver breaks on any GPU, so that none has to be asked for.
+    let (gpus, decided) = match decide(&[]) {
+        Err(Lacking::Brand) => {
+            let products = gpus::of(facts)?;
+            let asked: Vec<Gpu> = products.iter().map(|gpu| gpu.for_compat(facts)).collect();
+            (products, decide(&asked))
+        }
+        decided => (Vec::new(), decided),
+    };
+    match decided {
+        Ok(decided) => Ok(Some(Used { driver, compat, by, sure, gpus, decided })),
+        // it is the driver's own version, and nobody asks for more
+        Err(Lacking::Runtime) => Ok(None),
+        Err(lacking) => Err(unknown(lacking)),
+    }
+}
+
+fn unknown(lacking: Lacking) -> Unknown {
+    let (fact, source, reason) = match lacking {
+        Lacking::Runtime => ("image.cuda_runtime", "the image's files", "nothing says which CUDA it has"),
+        Lacking::Driver => ("host.driver.cuda", "the tables of drivers", "they do not have this driver"),
+        Lacking::CompatVersion => ("image.compat", "the image's libcuda", "its name tells no version"),
+        Lacking::Brand => ("host.gpus.brand", "the tables of GPUs", "they do not have this GPU"),
+        Lacking::Capability => ("host.gpus.compute_capability", "the tables of GPUs", "they do not have this GPU"),
+        Lacking::Branches => ("image.compat.branches", "the tables", "they do not have this driver's branch"),
+    };
+    Unknown::new(fact, source, reason)
+}
+
+impl Used<'_> {
+    fn failure(&self, severity: Severity, message: &'static str) -> Failure {
+        let by = match &self.by {
+            By::Loader(source) => source.as_str(),
+            By::Toolkit => "NVIDIA's toolkit",
+            By::Program(variable) => variable,
+        };
+        let version = self.compat.version.as_ref().map_or_else(|| "of its own".to_owned(), ToString::to_string);
+        Failure::new(severity, message)
+            .arg("version", &version)
+            .arg("driver", self.driver)
+            .foreign("directory", &self.compat.directory)
+            .foreign("by", by)
+            .saw("image.compat", version, self.compat.directory.clone())
+            .saw("host.driver.version", self.driver, "kernel module")
+    }
+
+    fn severity(&self) -> Severity {
+        if self.sure { Severity::Error } else { Severity::Warning }
+    }
+
+    fn products(&self) -> String {
+        let mut names: Vec<String> = self.gpus.iter().map(Product::label).collect();
+        names.dedup();
+        list(names.iter().map(String::as_str))
+    }
+}
+
+fn in_use(facts: &Facts<'_>) -> Judgement {
+    let Some(used) = used(facts)? else { return not_applicable() };
+    if used.decided.outcome != Outcome::Forward || !used.sure {
+        return not_applicable();
+    }
+    let cuda = match &used.decided.because {
+        Because::CompatOffers(cuda) => cuda.to_string(),
+        _ => "of its own".to_owned(),
+    };
+    used.failure(Severity::Note, IN_USE).arg("cuda", cuda).found()
+}
+
+fn on_unsupported_gpu(facts: &Facts<'_>) -> Judgement {
+    let Some(used) = used(facts)? else { return not_applicable() };
+    let (Outcome::RefusedOnGpu, Because::Brand(brand)) = (used.decided.outcome, &used.decided.because) else {
+        return Ok(model::Outcome::Pass);
+    };
+    // One that it is not for is enough, among all that are visible.
+    let gpu = used.gpus.iter().find(|gpu| gpu.brand().is_some_and(|of| of.number() == *brand));
+    let gpu = gpu.map_or_else(|| used.products(), Product::label);
+    let message = if used.sure { NOT_FOR_GPU } else { MAY_BE_USED };
+    let failure = used.failure(used.severity(), message).foreign("gpu", &gpu).saw("host.gpus", &gpu, "host");
+    let by_toolkit = used.by == By::Toolkit;
+    if by_toolkit { failure } else { failure.only(&[Action::ChangeImage, Action::UpdateDriver]) }.found()
+}
+
+fn older_wins(facts: &Facts<'_>) -> Judgement {
+    let Some(used) = used(facts)? else { return not_applicable() };
+    match (used.decided.outcome, &used.decided.because) {
+        (Outcome::OlderWins, Because::Older(_)) => used.failure(used.severity(), OLDER).found(),
+        // That it fails then is not recorded, only that its own note does not have the branch.
+        (Outcome::OlderWins, Because::Branches(branches)) => {
+            let branches: Vec<String> = branches.iter().map(u32::to_string).collect();
+            let branches = list(branches.iter().map(String::as_str));
+            used.failure(Severity::Warning, OTHER_BRANCH).arg("branches", branches).found()
+        }
+        _ => Ok(model::Outcome::Pass),
+    }
+}
+
+fn dropped_generation(facts: &Facts<'_>) -> Judgement {
+    let Some(used) = used(facts)? else { return not_applicable() };
+    match (used.decided.outcome, &used.decided.because) {
+        (Outcome::Impossible, Because::Generation(_)) => {
+            used.failure(used.severity(), DROPPED).foreign("gpu", used.products()).found()
+        }
+        _ => Ok(model::Outcome::Pass),
+    }
+}
+
+fn not_enabled(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Host {
+        return on_machine(facts);
+    }
+    let Some(loaded) = libcuda::of(facts)? else { return not_applicable() };
+    let (Winner::Driver, Some(compat)) = (&loaded.winner, loaded.unused) else { return not_applicable() };
+    let (Some(offered), Some(of_image)) = (loaded.offers(facts), of_compat(facts, compat)) else {
+        return not_applicable();
+    };
+    let wanted = needs::newest(facts)?.unwrap_or(of_image.value);
+    if facts.knowledge.starts(&wanted, &offered.value) == Start::Fully {
+        return not_applicable();
+    }
+    // On a GPU that it is not for it is well left alone.
+    let gpus: Vec<Gpu> = gpus::of(facts)?.iter().map(|gpu| gpu.for_compat(facts)).collect();
+    let question = Question { cuda: Some(&wanted), driver: loaded.driver, compat: Some(compat), gpus: &gpus };
+    if outcome(facts.knowledge, &question).map(|decided| decided.outcome) != Ok(Outcome::Forward) {
+        return not_applicable();
+    }
+    let version = compat.version.as_ref().map_or_else(|| "of its own".to_owned(), ToString::to_string);
+    Failure::new(Severity::Warning, IGNORED)
+        .arg("version", &version)
+        .arg("why", reason(facts))
+        .arg("driver", loaded.driver)
+        .arg("offered", &offered.value)
+        .arg("cuda", &wanted)
+        .saw("image.compat", version, compat.directory.clone())
+        .saw("host.driver.version", loaded.driver, "kernel module")
+        .found()
+}
+
+fn reason(facts: &Facts<'_>) -> String {
+    let toolkit = &facts.host.toolkit;
+    let ignores = toolkit.version.seen().and_then(Option::as_ref).filter(|release| ignores_compat(release));
+    match ignores {
+        Some(release) => format!("NVIDIA Container Toolkit {release} leaves it alone"),
+        None => "neither the toolkit nor the image's loader is led to it".to_owned(),
+    }
+}
+
+fn on_machine(facts: &Facts<'_>) -> Judgement {
+    if !facts.host.has_gpu()? {
+        return not_applicable();
+    }
+    match facts.host.toolkit.version.known()? {
+        Some(release) if ignores_compat(release) => {
+            let name = format!("NVIDIA Container Toolkit {release}");
+            Failure::new(Severity::Warning, TOOLKIT).arg("toolkit", name).only(&[Action::ChangePackages]).found()
+        }
+        _ => Ok(model::Outcome::Pass),
+    }
+}
+
+fn ignores_compat(release: &Release) -> bool {
+    !older(release, IGNORES_COMPAT) && older(release, USES_COMPAT_AGAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{World, unseen};
+    use crate::model::container::LegacyState;
+    use crate::model::image::CompatNote;
+    use crate::model::{Observed, Severity};
+
+    const UNSUPPORTED: &str = "compat-on-unsupported-gpu";
+    const OLDER: &str = "compat-older-than-driver-wins";
+    const IN_USE: &str = "compat-in-use";
+    const UNUSED: &str = "compat-not-enabled-by-toolkit";
+    const DROPPED: &str = "compat-dropped-gpu-generation";
+
+    /// CUDA 13 on a driver for 12.9, given by NVIDIA's hook of toolkit 1.17.8.
+    fn image() -> World {
+        World::legacy(1, LegacyState::StillToRun)
+            .driver("575.57.08")
+            .framework("torch", "2.10.0+cu130", "13.0")
+            .compat("580.82.07", None)
+    }
+
+    fn a100(world: World) -> World {
+        world.gpu("NVIDIA A100-SXM4-80GB", 0x20b2)
+    }
+
+    fn geforce(world: World) -> World {
+        world.gpu("NVIDIA GeForce RTX 4090", 0x2684)
+    }
+
+    fn toolkit(mut world: World, release: Option<&str>) -> World {
+        world.host.toolkit.version = Observed::Known(release.map(|release| release.parse().unwrap()));
+        world
+    }
+
+    #[test]
+    fn it_helps_an_a100_and_breaks_a_geforce() {
+        a100(image()).failure(IN_USE);
+        a100(image()).silent(UNSUPPORTED);
+        geforce(image()).silent(IN_USE);
+        assert_eq!(geforce(image()).short(UNSUPPORTED).severity, Severity::Error);
+        let by_cdi = |world: World| {
+            let image = world.image;
+            World { image, ..World::cdi(1) }.driver("575.57.08").with_compat_hook()
+        };
+        assert_eq!(geforce(by_cdi(image())).failure(UNSUPPORTED).severity, Severity::Error);
+        a100(by_cdi(image())).failure(IN_USE);
+    }
+
+    #[test]
+    fn one_geforce_among_the_gpus_is_enough() {
+        let mut world = World { image: image().image, ..World::legacy(2, LegacyState::StillToRun) }.driver("575.57.08");
+        world = a100(world);
+        world.silent(UNSUPPORTED);
+        if let (Observed::Known(gpus), Observed::Known(pci)) = (&mut world.host.gpus, &mut world.host.pci) {
+            gpus[1].name = Some("NVIDIA GeForce RTX 4090".into());
+            pci[1].device = 0x2684;
+        }
+        assert_eq!(world.failure(UNSUPPORTED).severity, Severity::Error);
+        world.set("NVIDIA_VISIBLE_DEVICES", "0");
+        world.container.visible_devices = Observed::Known(Some("0".into()));
+        world.silent(UNSUPPORTED);
+    }
+
+    #[test]
+    fn its_own_note_says_which_gpus_it_is_for() {
+        let mut world = geforce(image());
+        let Observed::Known(compat) = &mut world.image.compat else { panic!() };
+        compat.items[0].note =
+            Some(CompatNote { cuda: "13.0".parse().unwrap(), branches: vec![575], brands: vec![1, 2, 5] });
+        world.silent(UNSUPPORTED);
+        world.failure(IN_USE);
+    }
+
+    #[test]
+    fn an_older_one_wins_only_by_the_images_own_loader() {
+        let image = |before: Option<&[&str]>| World::cdi(1).driver("580.95.05").compat("580.82.07", before);
+        assert_eq!(image(Some(&[])).short(OLDER).severity, Severity::Error);
+        image(None).silent(OLDER);
+        image(None).with_compat_hook().silent(OLDER);
+        // the driver's own directory comes first
+        image(Some(&["/usr/lib/x86_64-linux-gnu"])).silent(OLDER);
+        image(Some(&["/usr/local/nvidia/lib64"])).short(OLDER);
+        World::cdi(1).driver("580.82.07").compat("580.82.07", Some(&[])).silent(OLDER);
+        let mut unread = image(Some(&[]));
+        unread.image.compat = unseen();
+        unread.unknown(OLDER);
+    }
+
+    #[test]
+    fn a_toolkit_that_leaves_it_alone_is_named() {
+        let left = toolkit(a100(image()), Some("1.17.4"));
+        assert!(left.failure(UNUSED).severity == Severity::Warning);
+        left.silent(IN_USE);
+        // well left alone where it would break
+        toolkit(geforce(image()), Some("1.17.4")).silent(UNUSED);
+        toolkit(geforce(image()), Some("1.17.4")).silent(UNSUPPORTED);
+        a100(image()).silent(UNUSED);
+        toolkit(World::machine(1), Some("1.17.4")).failure(UNUSED);
+        toolkit(World::machine(1), Some("1.17.8")).silent(UNUSED);
+        toolkit(World::machine(0), Some("1.17.4")).silent(UNUSED);
+    }
+
+    #[test]
+    fn of_a_toolkit_without_release_only_old_drivers_are_certain() {
+        let old = toolkit(geforce(World::legacy(1, LegacyState::StillToRun)), None).compat("465.19.01", None);
+        assert_eq!(old.driver("460.80").failure(UNSUPPORTED).severity, Severity::Error);
+        assert_eq!(toolkit(geforce(image()), None).failure(UNSUPPORTED).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn a_branch_that_dropped_the_gpu_finds_no_device() {
+        let k80 = toolkit(World::legacy(1, LegacyState::StillToRun), Some("1.7.0"))
+            .driver("470.82.01")
+            .compat("495.29.05", None)
+            .gpu("Tesla K80", 0x102d);
+        assert_eq!(k80.short(DROPPED).severity, Severity::Error);
+        k80.silent(IN_USE);
+        let v100 = toolkit(World::legacy(1, LegacyState::StillToRun), Some("1.7.0"))
+            .driver("470.82.01")
+            .compat("495.29.05", None)
+            .gpu("Tesla V100-SXM2-32GB", 0x1db5);
+        v100.silent(DROPPED);
+        v100.failure(IN_USE);
+    }
+}

@@ -1,0 +1,83 @@
+//! Which products the container's GPUs are.
+
+use crate::checks::request::asked;
+use crate::knowledge::compat;
+use crate::knowledge::gpus::Brand;
+use crate::knowledge::visible_devices::select;
+use crate::model::host::{Gpu, Majors, NodeKind, PciFunction};
+use crate::model::{ComputeCapability, Facts, Unknown};
+
+/// A GPU that the container was given, by what tells its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Product {
+    /// `NVIDIA A100-SXM4-80GB`, if the driver was asked.
+    pub(super) name: Option<String>,
+    /// PCI device id.
+    pub(super) device: Option<u16>,
+}
+
+impl Product {
+    /// Its compute capability, as far as the tables know it.
+    pub(super) fn capability(&self, facts: &Facts<'_>) -> Option<ComputeCapability> {
+        facts.knowledge.capability_of(self.name.as_deref(), self.device)
+    }
+
+    /// As forward compatibility asks for it.
+    pub(super) fn for_compat(&self, facts: &Facts<'_>) -> compat::Gpu {
+        compat::Gpu { brand: self.brand().map(Brand::number), capability: self.capability(facts) }
+    }
+
+    /// Its brand, as far as its name or its id tells.
+    pub(super) fn brand(&self) -> Option<Brand> {
+        Brand::of(self.name.as_deref(), self.device)
+    }
+
+    /// For messages.
+    pub(super) fn label(&self) -> String {
+        match (&self.name, self.device) {
+            (Some(name), _) => name.clone(),
+            (None, Some(device)) => format!("GPU 10de:{device:04x}"),
+            (None, None) => "GPU".to_owned(),
+        }
+    }
+}
+
+/// The container's GPUs. Where all of the machine's are of one kind it matters not which were given, and
+/// the bus alone tells; else the driver is asked.
+pub(super) fn of(facts: &Facts<'_>) -> Result<Vec<Product>, Unknown> {
+    let on_bus: Vec<&PciFunction> = facts.host.pci.known()?.iter().filter(|gpu| gpu.is_for_the_host()).collect();
+    if let Some(first) = on_bus.first().filter(|first| first.device != 0)
+        && on_bus.iter().all(|gpu| gpu.device == first.device)
+    {
+        let name = facts.host.gpus.seen().and_then(|gpus| gpus.first()).and_then(|gpu| gpu.name.clone());
+        return Ok(vec![Product { name, device: Some(first.device) }]);
+    }
+    let gpus = facts.host.gpus.known()?;
+    let given: Vec<&Gpu> = given(facts, gpus)?;
+    let product = |gpu: &&Gpu| Product {
+        name: gpu.name.clone(),
+        device: on_bus
+            .iter()
+            .find(|function| function.address == gpu.pci)
+            .map(|function| function.device)
+            .filter(|d| *d != 0),
+    };
+    let products: Vec<Product> = given.iter().map(product).collect();
+    if products.is_empty() {
+        return Err(Unknown::new("host.gpus", "/proc/driver/nvidia/gpus", "which GPUs were given could not be told"));
+    }
+    Ok(products)
+}
+
+fn given<'a>(facts: &Facts<'_>, gpus: &'a [Gpu]) -> Result<Vec<&'a Gpu>, Unknown> {
+    if facts.container.legacy_still_to_run() {
+        let Some(asked) = asked::of_hook(facts)? else { return Ok(gpus.iter().collect()) };
+        let selection = select(&asked.request, gpus);
+        return Ok(gpus.iter().filter(|gpu| selection.gpus.contains(&gpu.index)).collect());
+    }
+    let nodes = facts.container.devices.known()?;
+    let is_gpu = |path: &str| Majors::gpu_minor(path).is_some();
+    let minors: Vec<u32> =
+        nodes.iter().filter(|n| n.kind == NodeKind::CharDevice && is_gpu(&n.path)).map(|n| n.minor).collect();
+    Ok(gpus.iter().filter(|gpu| gpu.minor.is_some_and(|minor| minors.contains(&minor))).collect())
+}

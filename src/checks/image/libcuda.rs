@@ -1,0 +1,172 @@
+//! Which libcuda the container's programs will load: the driver's, or one that the image brings for
+//! forward compatibility.
+
+use crate::checks::nodes::expect::{Subject, subject};
+use crate::knowledge::compat::{Activation, Way, toolkit_activates};
+use crate::knowledge::cuda::Answer;
+use crate::model::container::Given;
+use crate::model::image::Compat;
+use crate::model::{CudaVersion, DriverVersion, Facts, Place, Unknown};
+
+/// Where drivers are put into containers: by the toolkit, Debian's way and the other distributions'.
+const OF_DRIVERS: [&str; 8] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/lib64",
+    "/usr/lib",
+    "/lib",
+];
+
+/// A driver branch of which nobody would put a toolkit of 2025 beside: the last release of 515 was in 2022-08,
+/// those of 520 in 2022-10 (NVIDIA, Unix driver archive, read 2026-11).
+const OF_OLD_TIMES: u32 = 525;
+
+/// What leads to a libcuda of the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum By {
+    /// The image's own loader: `LD_LIBRARY_PATH` or the file that names it.
+    Loader(String),
+    /// NVIDIA's toolkit.
+    Toolkit,
+    /// The program or its entrypoint, where it finds it fit; the variable that says so.
+    Program(&'static str),
+}
+
+/// The libcuda that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Winner<'a> {
+    /// The driver's own.
+    Driver,
+    /// The image's.
+    Image {
+        /// Which.
+        compat: &'a Compat,
+        /// What leads to it.
+        by: By,
+        /// That is certain.
+        sure: bool,
+    },
+}
+
+/// The container, its driver, and which libcuda its programs load.
+pub(super) struct Loaded<'a> {
+    /// Of the kernel.
+    pub(super) driver: &'a DriverVersion,
+    pub(super) winner: Winner<'a>,
+    /// What the image brings and nobody uses.
+    pub(super) unused: Option<&'a Compat>,
+}
+
+/// `None`: no container with a GPU behind this machine's driver, or the driver is not loaded.
+pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
+    if facts.place != Place::Hook || subject(facts)? != Some(Subject::Container) {
+        return Ok(None);
+    }
+    let Some(driver) = facts.host.driver.version.known()? else { return Ok(None) };
+    let compat = &facts.image.compat.known()?.items;
+    if compat.is_empty() {
+        return Ok(Some(Loaded { driver, winner: Winner::Driver, unused: None }));
+    }
+    if let Some((compat, source)) = by_loader(facts, compat)? {
+        let winner = Winner::Image { compat, by: By::Loader(source), sure: true };
+        return Ok(Some(Loaded { driver, winner, unused: None }));
+    }
+    let newer = |compat: &&Compat| compat.version.as_ref().is_some_and(|version| version > driver);
+    // The toolkit looks at what `/usr/local/cuda/compat` is, and at nothing else.
+    let current = compat.iter().find(|compat| compat.current);
+    if let Some(compat) = current.filter(newer)
+        && let Some(sure) = by_toolkit(facts, compat, driver)?
+    {
+        let winner = Winner::Image { compat, by: By::Toolkit, sure };
+        return Ok(Some(Loaded { driver, winner, unused: None }));
+    }
+    let unused = current.or(compat.first()).filter(newer);
+    let winner = match (unused, by_program(facts)?) {
+        (Some(compat), Some(variable)) => Winner::Image { compat, by: By::Program(variable), sure: false },
+        _ => Winner::Driver,
+    };
+    Ok(Some(Loaded { driver, winner, unused }))
+}
+
+/// The first that the image's loader comes to before the driver's, and what names it.
+fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a Compat, String)>, Unknown> {
+    let reached = compat.iter().filter_map(|compat| Some((compat, compat.reach.as_ref()?)));
+    let Some((compat, reach)) = reached.min_by_key(|(_, reach)| reach.before.len()) else { return Ok(None) };
+    let directory = |path: &str| path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+    let injected: Vec<String> = if facts.container.legacy_still_to_run() {
+        OF_DRIVERS.map(str::to_owned).to_vec()
+    } else {
+        facts.container.libcuda.known()?.iter().map(|path| directory(path)).collect()
+    };
+    // CDI says where the driver's lies; of the same directory under its other name (`/lib`) too.
+    let is_driver = |before: &String| {
+        *before != compat.directory
+            && injected.iter().any(|path| path == before || path.strip_prefix("/usr") == Some(before.as_str()))
+    };
+    Ok((!reach.before.iter().any(is_driver)).then(|| (compat, reach.source.clone())))
+}
+
+/// Whether NVIDIA's toolkit puts it before the driver's, and whether that is certain; `None`: it does not.
+fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Result<Option<bool>, Unknown> {
+    let container = facts.container;
+    let way = match container.gpu_given.known()? {
+        Given::LegacyHook => Way::Cli,
+        Given::Cdi => Way::Cdi,
+        _ => return Ok(None),
+    };
+    let toolkit = &facts.host.toolkit;
+    let has_hook = container
+        .hooks
+        .known()?
+        .items
+        .iter()
+        .any(|hook| hook.args.iter().any(|argument| argument == "enable-cuda-compat"));
+    let config = if way == Way::Cli { toolkit.config.known()?.as_ref() } else { None };
+    let mode = config.and_then(|config| config.cuda_compat_mode.as_deref());
+    let disabled = config.is_some_and(|config| config.disable_cuda_compat_hook == Some(true));
+    let release = match (way, &toolkit.predecessor) {
+        (Way::Cli, None) => toolkit.version.known()?.as_ref(),
+        // the hook's own arguments say what it does, whatever its release
+        (Way::Cdi, _) => None,
+        (Way::Cli, Some(old)) => Some(old),
+    };
+    let activates = |release| toolkit_activates(way, release, mode, disabled, has_hook, compat, driver);
+    if way == Way::Cli && release.is_none() {
+        // Nobody knows its release. Those of the five months from 1.17.4 on leave compat alone.
+        return Ok(Some(driver.number(0) < OF_OLD_TIMES));
+    }
+    Ok(match activates(release) {
+        Some(Activation::Ignored) => None,
+        Some(_) => Some(true),
+        None => Some(false),
+    })
+}
+
+/// The variable by which a program or an entrypoint says that it uses the image's where it finds it fit:
+/// vLLM's own, and NVIDIA's framework images' (`/opt/nvidia/entrypoint.d`, seen in 26.08).
+fn by_program(facts: &Facts<'_>) -> Result<Option<&'static str>, Unknown> {
+    let environment = facts.container.environment.known()?;
+    let set =
+        |name: &&str| environment.get(*name).is_some_and(|value| !matches!(value.trim(), "" | "0" | "false" | "False"));
+    Ok(["VLLM_ENABLE_CUDA_COMPATIBILITY", "_CUDA_COMPAT_PATH"].into_iter().find(set))
+}
+
+impl Loaded<'_> {
+    /// The CUDA that programs are offered; `None`: the driver is older than the tables.
+    pub(super) fn offers(&self, facts: &Facts<'_>) -> Option<Answer<CudaVersion>> {
+        match &self.winner {
+            Winner::Image { compat, sure: true, .. } => of_compat(facts, compat),
+            _ => None,
+        }
+        .or_else(|| facts.knowledge.offered_by(self.driver))
+    }
+}
+
+/// The CUDA of an image's libcuda: what it says itself, else that of its driver.
+pub(super) fn of_compat(facts: &Facts<'_>, compat: &Compat) -> Option<Answer<CudaVersion>> {
+    let noted = compat.note.as_ref().map(|note| Answer { value: note.cuda.clone(), by_rule: false });
+    noted.or_else(|| facts.knowledge.offered_by(compat.version.as_ref()?))
+}

@@ -1,0 +1,89 @@
+//! What the image's programs need of CUDA: frameworks, then runtime libraries of their own, then the CUDA
+//! that the image itself is made of.
+
+use crate::model::image::{Build, Framework};
+use crate::model::{CudaVersion, Facts, Unknown};
+
+/// A part of the image that starts only where CUDA is new enough.
+#[derive(Debug, Clone)]
+pub(super) struct Need<'a> {
+    /// For messages: `torch 2.9.0+cu128`, a library's path.
+    pub(super) what: String,
+    /// The CUDA it is built for; the major alone where no more is known.
+    pub(super) cuda: &'a CudaVersion,
+    /// That was read, not inferred.
+    pub(super) sure: bool,
+    /// Where.
+    pub(super) source: &'a str,
+    /// The framework it is.
+    pub(super) framework: Option<&'a Framework>,
+}
+
+/// What was found, and whether that is all.
+#[derive(Debug)]
+pub(super) struct Needs<'a> {
+    /// Each with a CUDA of its own.
+    pub(super) all: Vec<Need<'a>>,
+    /// All places where frameworks lie were looked at.
+    pub(super) complete: bool,
+}
+
+/// What programs in the image need. Its CUDA toolkit alone says nothing of what programs use.
+pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Needs<'a>, Unknown> {
+    let frameworks = facts.image.frameworks.known()?;
+    let runtimes = facts.image.runtimes.known()?;
+    let mut all: Vec<Need<'a>> = Vec::new();
+    for framework in frameworks.items.iter().filter(|framework| framework.build == Build::Cuda) {
+        let Some(cuda) = &framework.cuda else { continue };
+        // It brings one backend a major, and takes the one that the driver can run.
+        if framework.name == "ollama"
+            && let Some(other) = all.iter_mut().find(|need| need.framework.is_some_and(|f| f.name == "ollama"))
+        {
+            if cuda < other.cuda {
+                other.cuda = cuda;
+            }
+            continue;
+        }
+        let what = format!("{} {}", framework.name, framework.version).trim_end().to_owned();
+        all.push(Need { what, cuda, sure: framework.sure, source: &framework.source, framework: Some(framework) });
+    }
+    let by_package = |source: &str| source.ends_with("-info");
+    let of_framework = all.iter().any(|need| need.sure);
+    for runtime in &runtimes.items {
+        let counts = if by_package(&runtime.source) { !of_framework } else { !is_of_toolkit(&runtime.source) };
+        if counts && !all.iter().any(|need| need.framework.is_none() && need.cuda == &runtime.version) {
+            let name = runtime.source.rsplit('/').next().unwrap_or_default();
+            let what = if by_package(&runtime.source) { name.trim_end_matches(".dist-info") } else { &runtime.source };
+            all.push(Need {
+                what: what.to_owned(),
+                cuda: &runtime.version,
+                sure: true,
+                source: &runtime.source,
+                framework: None,
+            });
+        }
+    }
+    Ok(Needs { all, complete: frameworks.unread.is_empty() && runtimes.unread.is_empty() })
+}
+
+/// The CUDA that the image is made of, with where that is said: its variable, or its toolkit's runtime.
+pub(super) fn of_image(facts: &Facts<'_>) -> Result<Option<(CudaVersion, String)>, Unknown> {
+    let variable = facts.container.variable("CUDA_VERSION")?.and_then(|value| value.trim().parse().ok());
+    if let Some(version) = variable {
+        return Ok(Some((version, "CUDA_VERSION".to_owned())));
+    }
+    let runtimes = facts.image.runtimes.known()?;
+    let of_toolkit = runtimes.items.iter().filter(|runtime| is_of_toolkit(&runtime.source));
+    Ok(of_toolkit.max_by(|a, b| a.version.cmp(&b.version)).map(|r| (r.version.clone(), r.source.clone())))
+}
+
+/// The newest CUDA in it.
+pub(super) fn newest(facts: &Facts<'_>) -> Result<Option<CudaVersion>, Unknown> {
+    let of_programs = of(facts)?.all.into_iter().map(|need| need.cuda.clone()).max();
+    Ok(of_programs.max(of_image(facts)?.map(|(cuda, _)| cuda)))
+}
+
+/// Lies in a toolkit: there for whoever wants it.
+fn is_of_toolkit(path: &str) -> bool {
+    path.starts_with("/usr/local/cuda")
+}

@@ -1,0 +1,464 @@
+//! Will CUDA start: what the image's programs were built for, against what the driver offers.
+
+use super::gpus;
+use super::libcuda::{self, Loaded, Winner};
+use super::needs::{self, Need};
+use crate::checks::nodes::expect::{Compute, compute};
+use crate::checks::nodes::role::list;
+use crate::checks::{cuda, not_applicable};
+use crate::knowledge::cuda::{Answer, Start};
+use crate::knowledge::frameworks::{Jit, jit, needs_driver_for_device_code};
+use crate::knowledge::require::is_disabled;
+use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::{CudaVersion, DriverVersion, Facts, Unknown};
+
+const TOO_NEW: &str = "{what} is built for CUDA {wanted}, and {offer}: CUDA does not start in it";
+const TOO_NEW_ALONE: &str =
+    "{what} is built for CUDA {wanted}, and {offer}: it does not start, other parts of the image do";
+const MAY_BE_TOO_NEW: &str = "{what} seems to be built for CUDA {wanted}, and {offer}: then it does not start";
+const IMAGE_TOO_NEW: &str = "the image is of CUDA {wanted} ({source}), and {offer}: programs of that CUDA do not start";
+const IMAGE_NEWER: &str = "the image is of CUDA {wanted} ({source}), and {offer}; what it has installed needs less, or \
+                           may not need it";
+const BY_MINOR: &str = "{what} is of CUDA {wanted}, and {offer}: it starts by minor-version compatibility";
+const PTX: &str = "{what} is of CUDA {wanted}, and {offer}: it starts, but PTX that it compiles at run time is refused \
+                   (222)";
+const PTX_PERHAPS: &str = "{what} is of CUDA {wanted}, and {offer}: it starts, but PTX that kernels or extensions compile \
+                           at run time may be refused (222)";
+const COMPRESSED: &str = "{what} has device code compressed in a way that driver {driver} may not read; {needed} does";
+
+const INSTALL: Step =
+    Step { action: Action::UpdateDriver, text: "Install driver {smallest} or newer on the host.", command: None };
+const OLDER_BUILD: Step =
+    Step { action: Action::ChangeImage, text: "Use an image or build for CUDA {major}.", command: None };
+const COMPAT: Step = Step {
+    action: Action::ChangePackages,
+    text: "On a data-centre GPU, add forward compatibility to the image: package {package}.",
+    command: None,
+};
+const NEWER_DRIVER: Step =
+    Step { action: Action::UpdateDriver, text: "Install driver {full} or newer on the host.", command: None };
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "framework-cuda-newer-than-driver",
+        title: "a framework in the image was built for a newer CUDA than the driver runs",
+        why: "CUDA driver version is insufficient for CUDA runtime version (35), or a silent fall to the CPU.",
+        messages: &[TOO_NEW, TOO_NEW_ALONE, MAY_BE_TOO_NEW],
+        remedy: &[INSTALL, OLDER_BUILD, COMPAT],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook],
+        judge: framework,
+    },
+    Check {
+        id: "cuda-newer-than-driver",
+        title: "the image's CUDA is newer than the driver runs",
+        why: "CUDA driver version is insufficient for CUDA runtime version (35).",
+        messages: &[IMAGE_TOO_NEW, IMAGE_NEWER],
+        remedy: &[INSTALL, OLDER_BUILD, COMPAT],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook],
+        judge: image,
+    },
+    Check {
+        id: "fatbin-needs-newer-driver",
+        title: "device code in the image is compressed as older drivers cannot read it",
+        why: "Device kernel image is invalid (200), or no kernel image is available (209).",
+        messages: &[COMPRESSED],
+        remedy: &[Step {
+            action: Action::UpdateDriver,
+            text: "Install driver {needed} or newer on the host.",
+            command: None,
+        }],
+        severities: &[Severity::Warning],
+        places: &[Place::Hook],
+        judge: compressed,
+    },
+    Check {
+        id: "minor-version-compat",
+        title: "the image's CUDA is newer than the driver's, of the same major version",
+        why: "It runs; what only newer drivers have is refused: new PTX (222), new calls (36).",
+        messages: &[BY_MINOR],
+        remedy: &[],
+        severities: &[Severity::Note],
+        places: &[Place::Hook],
+        judge: by_minor_version,
+    },
+    Check {
+        id: "ptx-newer-than-driver",
+        title: "PTX that the image compiles at run time is newer than the driver",
+        why: "The provided PTX was compiled with an unsupported toolchain (222); code built ahead runs.",
+        messages: &[PTX, PTX_PERHAPS],
+        remedy: &[NEWER_DRIVER, COMPAT],
+        severities: &[Severity::Warning],
+        places: &[Place::Hook],
+        judge: ptx,
+    },
+];
+
+/// The container with what its driver, or the image's libcuda, offers.
+struct Judged<'a> {
+    loaded: Loaded<'a>,
+    offered: Answer<CudaVersion>,
+    /// CUDA work is what it is for.
+    certain: bool,
+}
+
+/// `None`: the question does not arise.
+fn judged<'a>(facts: &Facts<'a>) -> Result<Option<Judged<'a>>, Unknown> {
+    let Some(loaded) = libcuda::of(facts)? else { return Ok(None) };
+    let certain = match compute(facts)? {
+        Compute::Wanted => true,
+        Compute::Likely => false,
+        Compute::Unwanted => return Ok(None),
+    };
+    let Some(offered) = loaded.offers(facts) else { return Ok(None) };
+    Ok(Some(Judged { loaded, offered, certain }))
+}
+
+impl Judged<'_> {
+    /// Whether it starts. Of a driver newer than the tables only the least is known.
+    fn starts(&self, facts: &Facts<'_>, cuda: &CudaVersion) -> Result<Start, Unknown> {
+        match facts.knowledge.starts(cuda, &self.offered.value) {
+            Start::No if self.offered.by_rule => {
+                let reason = "the driver is newer than the tables of this program";
+                Err(Unknown::new("host.driver.cuda", "the tables of drivers", reason))
+            }
+            start => Ok(start),
+        }
+    }
+
+    fn says(&self, failure: Failure, facts: &Facts<'_>, cuda: &CudaVersion) -> Failure {
+        let at_least = if self.offered.by_rule { "at least " } else { "" };
+        let offer = match &self.loaded.winner {
+            Winner::Image { compat, sure: true, .. } => {
+                format!("the image's libcuda offers {at_least}{}", said(compat.version.as_ref(), &self.offered.value))
+            }
+            _ => format!("driver {} offers {at_least}CUDA {}", self.loaded.driver, self.offered.value),
+        };
+        let smallest = facts.knowledge.smallest_driver(cuda);
+        let smallest = smallest.map_or_else(|| "of that CUDA".to_owned(), |answer| newer_than(&answer));
+        let full =
+            facts.knowledge.full_driver(cuda).map_or_else(|| "of that CUDA".to_owned(), |answer| newer_than(&answer));
+        failure
+            .arg("wanted", cuda)
+            .arg("offer", offer)
+            .arg("smallest", smallest)
+            .arg("full", full)
+            .arg("major", older_build(&self.offered.value))
+            .arg("package", format!("cuda-compat-{}-{}", cuda.number(0), cuda.number(1)))
+            .saw("host.driver.version", self.loaded.driver, "kernel module")
+    }
+}
+
+fn said(version: Option<&DriverVersion>, cuda: &CudaVersion) -> String {
+    version.map_or_else(|| format!("CUDA {cuda}"), |version| format!("CUDA {cuda} (it is {version})"))
+}
+
+/// A driver that no table has is at least newer than this.
+fn newer_than(answer: &Answer<DriverVersion>) -> String {
+    if answer.by_rule { format!("made for it (after {})", answer.value) } else { answer.value.to_string() }
+}
+
+/// What builds run here: the major from 11 on, by minor-version compatibility, else up to the version itself.
+fn older_build(offered: &CudaVersion) -> String {
+    if offered.number(0) >= 11 { format!("{} or older", offered.number(0)) } else { format!("{offered} or older") }
+}
+
+/// The steps that fit these GPUs: forward compatibility is for some of them only.
+fn fitting(facts: &Facts<'_>) -> &'static [Action] {
+    let without = gpus::of(facts).is_ok_and(|gpus| {
+        gpus.iter().any(|gpu| gpu.brand().is_some_and(|brand| !brand.allows_forward_compatibility()))
+    });
+    if without { &[Action::UpdateDriver, Action::ChangeImage] } else { &[] }
+}
+
+/// The image's own libcuda may be put to use by an entrypoint that finds it fit.
+fn may_be_helped(loaded: &Loaded<'_>) -> bool {
+    matches!(loaded.winner, Winner::Image { sure: false, .. })
+}
+
+fn framework(facts: &Facts<'_>) -> Judgement {
+    let Some(judged) = judged(facts)? else { return not_applicable() };
+    let needs = needs::of(facts)?;
+    if needs.all.is_empty() {
+        return if needs.complete { not_applicable() } else { Err(incomplete(facts)) };
+    }
+    let mut failing: Vec<&Need<'_>> = Vec::new();
+    for need in &needs.all {
+        if judged.starts(facts, need.cuda)? == Start::No {
+            failing.push(need);
+        }
+    }
+    let Some(worst) = failing.iter().copied().max_by(|a, b| (a.sure, a.cuda).cmp(&(b.sure, b.cuda))) else {
+        return Ok(Outcome::Pass);
+    };
+    let all = failing.len() == needs.all.len() && needs.complete;
+    let sure = failing.iter().all(|need| need.sure) && judged.certain && !may_be_helped(&judged.loaded);
+    let (severity, message) = match (worst.sure, all) {
+        (false, _) => (Severity::Warning, MAY_BE_TOO_NEW),
+        (true, false) => (Severity::Warning, TOO_NEW_ALONE),
+        (true, true) if sure => (Severity::Error, TOO_NEW),
+        (true, true) => (Severity::Warning, TOO_NEW),
+    };
+    let of_same: Vec<&str> =
+        failing.iter().filter(|need| need.sure == worst.sure).map(|need| need.what.as_str()).collect();
+    let failure = Failure::new(severity, message)
+        .foreign("what", if of_same.len() == 1 { worst.what.clone() } else { list(of_same) })
+        .saw("image.frameworks", format!("{}: CUDA {}", worst.what, worst.cuda), worst.source);
+    judged.says(failure, facts, worst.cuda).only(fitting(facts)).found()
+}
+
+fn incomplete(facts: &Facts<'_>) -> Unknown {
+    let unread = facts.image.frameworks.seen().and_then(|list| list.unread.first().cloned());
+    unread.unwrap_or_else(|| Unknown::new("image.frameworks", "the image's files", "not all was looked at"))
+}
+
+fn image(facts: &Facts<'_>) -> Judgement {
+    let Some(judged) = judged(facts)? else { return not_applicable() };
+    let Some((cuda, source)) = needs::of_image(facts)? else { return not_applicable() };
+    if judged.starts(facts, &cuda)? != Start::No {
+        return Ok(Outcome::Pass);
+    }
+    let needs = needs::of(facts)?;
+    let mut starting = 0;
+    for need in &needs.all {
+        starting += usize::from(judged.starts(facts, need.cuda)? != Start::No);
+    }
+    if !needs.all.is_empty() && starting == 0 {
+        // what really runs does not start, and says so itself
+        return not_applicable();
+    }
+    // Monitors, exporters and plugins are made from CUDA's images too, and switch their requirements off.
+    let chosen = is_disabled(facts.container.environment.known()?) || facts.container.scheduler.is_some();
+    let meant = cuda::sign(facts)?.is_some() && !cuda::only_monitors(facts.container);
+    let certain = needs.complete && needs.all.is_empty() && judged.certain && meant && !chosen;
+    let certain = certain && !may_be_helped(&judged.loaded);
+    let (severity, message) = if certain { (Severity::Error, IMAGE_TOO_NEW) } else { (Severity::Warning, IMAGE_NEWER) };
+    let failure = Failure::new(severity, message).foreign("source", &source).saw("image.cuda_runtime", &cuda, source);
+    judged.says(failure, facts, &cuda).only(fitting(facts)).found()
+}
+
+/// What starts by minor-version compatibility alone, the newest first.
+fn by_minor<'a>(facts: &Facts<'a>, judged: &Judged<'_>) -> Result<Vec<Need<'a>>, Unknown> {
+    let mut found: Vec<Need<'a>> = Vec::new();
+    for need in needs::of(facts)?.all {
+        if judged.starts(facts, need.cuda)? == Start::ByMinorVersion {
+            found.push(need);
+        }
+    }
+    found.sort_by(|a, b| b.cuda.cmp(a.cuda));
+    Ok(found)
+}
+
+fn by_minor_version(facts: &Facts<'_>) -> Judgement {
+    let Some(judged) = judged(facts)? else { return not_applicable() };
+    let found = by_minor(facts, &judged)?;
+    let (what, cuda, source) = match (found.first(), needs::of_image(facts)?) {
+        (Some(need), _) => (need.what.clone(), need.cuda.clone(), need.source.to_owned()),
+        (None, Some((cuda, source))) if judged.starts(facts, &cuda)? == Start::ByMinorVersion => {
+            ("the image".to_owned(), cuda, source)
+        }
+        _ => return not_applicable(),
+    };
+    let failure = Failure::new(Severity::Note, BY_MINOR).foreign("what", what).saw("image.cuda_runtime", &cuda, source);
+    judged.says(failure, facts, &cuda).found()
+}
+
+fn ptx(facts: &Facts<'_>) -> Judgement {
+    let Some(judged) = judged(facts)? else { return not_applicable() };
+    let found = by_minor(facts, &judged)?;
+    let how = |need: &Need<'_>| need.framework.map_or(Jit::Nobody, |framework| jit(&framework.name));
+    let by = |wanted| found.iter().find(|need| how(need) == wanted);
+    let Some((need, message)) =
+        by(Jit::Driver).map(|need| (need, PTX)).or(by(Jit::Own).map(|need| (need, PTX_PERHAPS)))
+    else {
+        return not_applicable();
+    };
+    let failure = Failure::new(Severity::Warning, message).foreign("what", &need.what).saw(
+        "image.frameworks",
+        need.cuda,
+        need.source,
+    );
+    judged.says(failure, facts, need.cuda).only(fitting(facts)).found()
+}
+
+fn compressed(facts: &Facts<'_>) -> Judgement {
+    let Some(judged) = judged(facts)? else { return not_applicable() };
+    if judged.loaded.winner != Winner::Driver {
+        return not_applicable();
+    }
+    for need in &needs::of(facts)?.all {
+        let Some(framework) = need.framework else { continue };
+        let needed = needs_driver_for_device_code(&framework.name, need.cuda);
+        let Some(needed) = needed.and_then(|needed| needed.parse::<DriverVersion>().ok()) else { continue };
+        // where it does not start at all, another check says so
+        if *judged.loaded.driver < needed && judged.starts(facts, need.cuda)? != Start::No {
+            return Failure::new(Severity::Warning, COMPRESSED)
+                .foreign("what", &need.what)
+                .arg("driver", judged.loaded.driver)
+                .arg("needed", &needed)
+                .saw("image.frameworks", &need.what, need.source)
+                .found();
+        }
+    }
+    Ok(Outcome::Pass)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{World, unseen};
+    use crate::model::container::{LegacyState, Scheduler};
+    use crate::model::{Action, Failure, Severity};
+
+    const FRAMEWORK: &str = "framework-cuda-newer-than-driver";
+    const IMAGE: &str = "cuda-newer-than-driver";
+    const MINOR: &str = "minor-version-compat";
+    const PTX: &str = "ptx-newer-than-driver";
+    const COMPRESSED: &str = "fatbin-needs-newer-driver";
+
+    fn says(failure: &Failure, id: &str, words: &[&str]) {
+        let (_, check) = crate::checks::find(id).unwrap();
+        let text = crate::checks::testing::words(check, failure);
+        for word in words {
+            assert!(text.contains(word), "{word} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn an_image_of_cuda_12_8_is_refused_on_470_and_runs_on_535() {
+        let mut world = World::cdi(1).driver("470.256.02");
+        world.set("CUDA_VERSION", "12.8.1");
+        let failure = world.short(IMAGE);
+        assert_eq!(failure.severity, Severity::Error);
+        says(
+            &failure,
+            IMAGE,
+            &["12.8.1", "470.256.02 offers CUDA 11.4", "525.60.13", "CUDA 11 or older", "cuda-compat-12-8"],
+        );
+        let mut world = world.driver("535.183.01");
+        world.silent(IMAGE);
+        let failure = world.failure(MINOR);
+        says(&failure, MINOR, &["12.8.1", "535.183.01 offers CUDA 12.2"]);
+        world.host.driver.version = unseen();
+        world.unknown(IMAGE);
+        world.silent_with(|world| world.host.driver.version = crate::model::Observed::Known(None), IMAGE);
+    }
+
+    #[test]
+    fn a_framework_for_another_major_does_not_start() {
+        let world = World::legacy(1, LegacyState::StillToRun).driver("570.86.10").framework("torch", "2.11.0", "13.0");
+        let failure = world.short(FRAMEWORK);
+        assert_eq!(failure.severity, Severity::Error);
+        says(
+            &failure,
+            FRAMEWORK,
+            &["torch 2.11.0", "13.0", "570.86.10 offers CUDA 12.8", "580.65.06", "CUDA 12 or older"],
+        );
+        world.clone().driver("580.65.06").silent(FRAMEWORK);
+        // before 11 the minor counts as well
+        let old = World::cdi(1).driver("410.104").framework("paddlepaddle-gpu", "2.0.0", "10.2");
+        assert_eq!(old.short(FRAMEWORK).severity, Severity::Error);
+        old.driver("440.33.01").silent(FRAMEWORK);
+        // a library of a program's own is as good a sign as a framework
+        let program = World::cdi(1).driver("535.161.08").runtime("13.1.80", "/opt/app/libcudart.so.13");
+        assert_eq!(program.short(FRAMEWORK).severity, Severity::Error);
+        World::cdi(1)
+            .driver("535.161.08")
+            .runtime("13.1.80", "/usr/local/cuda-13.1/lib64/libcudart.so.13")
+            .silent(FRAMEWORK);
+    }
+
+    #[test]
+    fn an_error_needs_all_of_them_and_a_whole_look() {
+        let torch = || World::cdi(1).driver("570.86.10").framework("torch", "2.11.0", "13.0");
+        let severity = |world: World| world.failure(FRAMEWORK).severity;
+        assert_eq!(severity(torch().framework("onnxruntime-gpu", "1.20.0", "12")), Severity::Warning);
+        assert_eq!(severity(torch().in_part()), Severity::Warning);
+        let mut guessed = torch();
+        let crate::model::Observed::Known(frameworks) = &mut guessed.image.frameworks else { panic!() };
+        frameworks.items.iter_mut().for_each(|framework| framework.sure = false);
+        assert_eq!(severity(guessed), Severity::Warning);
+        let mut monitor = torch();
+        monitor.container.args = crate::model::Observed::Known(vec!["nvidia-smi".into()]);
+        assert_eq!(severity(monitor), Severity::Warning);
+        let mut utility = torch();
+        utility.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
+        utility.silent(FRAMEWORK);
+        World::plain().framework("torch", "2.11.0", "13.0").silent(FRAMEWORK);
+        World::cdi(1).in_part().unknown(FRAMEWORK);
+    }
+
+    #[test]
+    fn ollama_takes_the_backend_that_the_driver_runs() {
+        let both = World::cdi(1).driver("550.163.01").framework("ollama", "", "12").framework("ollama", "", "13");
+        both.silent(FRAMEWORK);
+        both.silent(COMPRESSED);
+        let older = both.driver("535.183.01");
+        older.silent(FRAMEWORK);
+        assert_eq!(older.failure(COMPRESSED).severity, Severity::Warning);
+        assert_eq!(older.driver("470.57.02").failure(FRAMEWORK).severity, Severity::Error);
+    }
+
+    #[test]
+    fn an_image_of_a_newer_cuda_may_be_a_monitors_or_need_less() {
+        let image = || {
+            let mut world = World::cdi(1).driver("535.183.01");
+            world.set("CUDA_VERSION", "13.0.1");
+            world
+        };
+        assert_eq!(image().short(IMAGE).severity, Severity::Error);
+        let severity = |world: World| world.failure(IMAGE).severity;
+        assert_eq!(severity(image().framework("torch", "2.9.0+cu128", "12.8")), Severity::Warning);
+        assert_eq!(severity(image().in_part()), Severity::Warning);
+        let mut told = image();
+        told.set("NVIDIA_DISABLE_REQUIRE", "true");
+        assert_eq!(severity(told), Severity::Warning);
+        let mut pod = image();
+        pod.container.scheduler = Some(Scheduler::Kubernetes);
+        assert_eq!(severity(pod), Severity::Warning);
+        // what really runs says it better
+        let framework = image().framework("torch", "2.11.0", "13.0");
+        framework.silent(IMAGE);
+        framework.short(FRAMEWORK);
+    }
+
+    #[test]
+    fn ptx_is_a_warning_for_those_that_compile_it() {
+        let torch = World::cdi(1).driver("550.144.03").framework("torch", "2.9.0+cu128", "12.8");
+        assert_eq!(torch.failure(PTX).severity, Severity::Warning);
+        torch.failure(MINOR);
+        says(&torch.failure(PTX), PTX, &["570.86.10"]);
+        torch.clone().driver("570.86.10").silent(PTX);
+        World::cdi(1).driver("550.144.03").framework("onnxruntime-gpu", "1.26.0", "12.8").silent(PTX);
+    }
+
+    #[test]
+    fn a_driver_newer_than_every_table_is_never_too_old_and_an_unknown_cuda_needs_its_own() {
+        let newer = World::cdi(1).driver("699.10").framework("torch", "4.0.0", "13.2");
+        newer.silent(FRAMEWORK);
+        newer.silent(PTX);
+        World::cdi(1).driver("699.10").framework("torch", "4.0.0", "15.0").unknown(FRAMEWORK);
+        let unknown = World::cdi(1).driver("620.70.06").framework("torch", "4.0.0", "15.0");
+        says(
+            &unknown.failure(FRAMEWORK),
+            FRAMEWORK,
+            &["15.0", "620.70.06 offers CUDA 13.5", "made for it (after 580.65.06)"],
+        );
+    }
+
+    #[test]
+    fn forward_compatibility_helps_where_it_is_used() {
+        let image = || World::cdi(1).driver("575.57.08").framework("torch", "2.10.0+cu130", "13.0");
+        image().failure(FRAMEWORK);
+        let used = image().compat("580.82.07", None).with_compat_hook().gpu("NVIDIA A100-SXM4-80GB", 0x20b2);
+        used.silent(FRAMEWORK);
+        // it lies there, and nothing leads to it
+        let unused = image().compat("580.82.07", None).gpu("NVIDIA A100-SXM4-80GB", 0x20b2);
+        assert_eq!(unused.failure(FRAMEWORK).severity, Severity::Error);
+        let mut by_vllm = unused;
+        by_vllm.set("VLLM_ENABLE_CUDA_COMPATIBILITY", "1");
+        assert_eq!(by_vllm.failure(FRAMEWORK).severity, Severity::Warning);
+        let geforce = image().gpu("NVIDIA GeForce RTX 4090", 0x2684).failure(FRAMEWORK);
+        assert!(!geforce.only.contains(&Action::ChangePackages) && !geforce.only.is_empty());
+    }
+}

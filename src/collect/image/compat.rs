@@ -1,0 +1,131 @@
+//! The libraries for forward compatibility that an image brings, and whether its loader is led to them.
+
+use std::io::Read as _;
+use std::io::{Seek as _, SeekFrom};
+
+use super::places::Hints;
+use super::walk::Walk;
+use crate::collect::loader::{self, Directory};
+use crate::collect::paths::clean;
+use crate::knowledge::compat::note_of_elf;
+use crate::model::DriverVersion;
+use crate::model::image::{Compat, CompatNote, Reach};
+
+/// NVIDIA's packages have them in `compat` of the toolkit's own directory; its framework images begin with
+/// `lib.real`, to which their entrypoint links `lib` where it finds that they are needed.
+const LOCAL: &str = "/usr/local";
+const LINK: &str = "/usr/local/cuda";
+/// More toolkits than an image has side by side, and more directories before a loader's.
+const TOOLKITS: usize = 8;
+const BEFORE: usize = 32;
+/// Links from `/usr/local/cuda` by way of `/etc/alternatives`.
+const HOPS: usize = 4;
+
+/// The directories with a libcuda of their own. `local`: the names in `/usr/local`.
+pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> Vec<Compat> {
+    let toolkits = || local.iter().filter(|name| name.starts_with("cuda-")).take(TOOLKITS);
+    let mut directories: Vec<String> = toolkits().map(|name| format!("{LOCAL}/{name}/compat")).collect();
+    let link = local.iter().any(|name| name == "cuda").then(|| follow(walk, LINK));
+    if let Some(target) = &link {
+        add(&mut directories, format!("{target}/compat"));
+    }
+    for variable in ["VLLM_CUDA_COMPATIBILITY_PATH", "_CUDA_COMPAT_PATH"] {
+        if let Some(path) = hints.variable(variable).filter(|path| path.starts_with('/')) {
+            add(&mut directories, real(&clean(path), link.as_deref()));
+        }
+    }
+    let mut told: Option<Vec<Directory>> = None;
+    let mut found = Vec::new();
+    for directory in directories {
+        let inner = ["", "/lib", "/lib.real"].map(|rest| format!("{directory}{rest}"));
+        let Some((directory, version, file)) = inner.into_iter().find_map(|path| library(walk, path)) else { continue };
+        let told = told.get_or_insert_with(|| order(walk, hints));
+        // `/usr/local/cuda` is not there, yet the image speaks of it: what NVIDIA's packages install as the
+        // only toolkit is it, by a link that is made when the image is made.
+        let absent = link.is_none() && toolkits().count() == 1 && is_of_nvidia(told, hints);
+        let only = absent.then(|| directory.trim_end_matches("/compat").to_owned());
+        let target = link.as_deref().or(only.as_deref());
+        let note = walk.rootfs.file(&file).ok().flatten().and_then(note_of);
+        let current = target.is_some_and(|target| directory == format!("{target}/compat"));
+        found.push(Compat { reach: reach(told, &directory, target), current, directory, version, note });
+    }
+    found
+}
+
+/// The directory, the version of its libcuda by the file's name, and the file.
+fn library(walk: &mut Walk<'_>, directory: String) -> Option<(String, Option<DriverVersion>, String)> {
+    let names = walk.list(&directory);
+    let version = |name: &str| name.strip_prefix("libcuda.so.")?.parse::<DriverVersion>().ok();
+    // `libcuda.so.1` is the name that programs ask for; Jetson's `libcuda.so.1.1` tells no driver
+    let full = |name: &str| version(name).filter(|version| version.number(0) > 1);
+    let by_name = names.iter().find_map(|name| full(name).map(|version| (name.clone(), version)));
+    if let Some((name, version)) = by_name {
+        let file = format!("{directory}/{name}");
+        return Some((directory, Some(version), file));
+    }
+    if !names.iter().any(|name| name == "libcuda.so.1") {
+        return None;
+    }
+    let path = format!("{directory}/libcuda.so.1");
+    let target = walk.link(&path);
+    let by_link = target.as_deref().and_then(|target| full(target.rsplit('/').next().unwrap_or_default()));
+    Some((directory, by_link, path))
+}
+
+/// The loader's directories in its order.
+fn order(walk: &mut Walk<'_>, hints: &Hints<'_>) -> Vec<Directory> {
+    let mut told = hints.environment.map(loader::of_environment).unwrap_or_default();
+    let (configured, unseen) = loader::configured(walk.rootfs);
+    told.extend(configured);
+    if let Some(unseen) = unseen {
+        walk.skip(unseen);
+    }
+    told
+}
+
+/// What leads the loader there. `toolkit`: what `/usr/local/cuda` is.
+fn reach(told: &[Directory], directory: &str, toolkit: Option<&str>) -> Option<Reach> {
+    let place = told.iter().position(|told| real(&told.path, toolkit) == directory)?;
+    let source = told.get(place).map(|told| told.source.clone())?;
+    let before = told.iter().take(place).map(|told| told.path.clone()).take(BEFORE).collect();
+    Some(Reach { source, before })
+}
+
+/// A path below `/usr/local/cuda` by the toolkit's own name.
+fn real(path: &str, toolkit: Option<&str>) -> String {
+    match (path.strip_prefix(LINK), toolkit) {
+        (Some(rest), Some(toolkit)) if rest.is_empty() || rest.starts_with('/') => format!("{toolkit}{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// The image is made from NVIDIA's own, or says itself where the toolkit lies.
+fn is_of_nvidia(told: &[Directory], hints: &Hints<'_>) -> bool {
+    told.iter().any(|told| told.path.starts_with("/usr/local/cuda/"))
+        || ["CUDA_VERSION", "NVIDIA_REQUIRE_CUDA"].into_iter().any(|name| hints.variable(name).is_some())
+}
+
+/// Where a chain of links ends.
+fn follow(walk: &mut Walk<'_>, path: &str) -> String {
+    let mut path = path.to_owned();
+    for _ in 0..HOPS {
+        match walk.link(&path) {
+            Some(target) => path = clean(&target),
+            None => break,
+        }
+    }
+    path
+}
+
+fn add(directories: &mut Vec<String>, path: String) {
+    if !directories.contains(&path) && directories.len() < 2 * TOOLKITS {
+        directories.push(path);
+    }
+}
+
+fn note_of(mut file: std::fs::File) -> Option<CompatNote> {
+    note_of_elf(&mut |offset, buffer| {
+        file.seek(SeekFrom::Start(offset))?;
+        file.read(buffer)
+    })
+}

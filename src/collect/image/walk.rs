@@ -1,0 +1,96 @@
+//! The bounded walk over an image's well-known places.
+
+use std::io::Read as _;
+
+use crate::collect::tree::Tree;
+use crate::model::Unseen;
+
+/// What is looked at in all: a root file system may hold any number of names.
+pub(super) const MOST_DIRECTORIES: usize = 160;
+pub(super) const MOST_NAMES: usize = 16_384;
+/// Files that tell a version are a few kilobytes.
+const MOST_FILES: usize = 64;
+const MOST_BYTES: usize = 64 << 10;
+
+/// A look at a root file system with what is left of its bounds.
+pub(super) struct Walk<'a> {
+    pub(super) rootfs: &'a Tree,
+    directories: usize,
+    names: usize,
+    files: usize,
+    /// What could not be looked at, and may hold something.
+    unread: Option<Unseen>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(rootfs: &'a Tree) -> Self {
+        Self { rootfs, directories: MOST_DIRECTORIES, names: MOST_NAMES, files: MOST_FILES, unread: None }
+    }
+
+    /// The names in a directory; none where it is absent or could not be read.
+    pub(super) fn list(&mut self, path: &str) -> Vec<String> {
+        let Some(left) = self.directories.checked_sub(1) else {
+            self.skip(Unseen::new(path, "too many directories before it"));
+            return Vec::new();
+        };
+        self.directories = left;
+        match self.rootfs.list(path, self.names) {
+            Ok(names) => {
+                let names = names.unwrap_or_default();
+                self.names -= names.len();
+                names.into_iter().filter_map(|name| name.into_string().ok()).collect()
+            }
+            Err(unseen) => {
+                self.skip(unseen);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The beginning of a file; `None` where it is absent or could not be read.
+    pub(super) fn text(&mut self, path: &str) -> Option<String> {
+        let Some(left) = self.files.checked_sub(1) else {
+            self.skip(Unseen::new(path, "too many files before it"));
+            return None;
+        };
+        self.files = left;
+        let file = self.rootfs.file(path);
+        let mut bytes = Vec::new();
+        let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+        match self.note(file)??.take(most).read_to_end(&mut bytes) {
+            Ok(_) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(e) => {
+                self.skip(Unseen::new(path, format!("cannot be read ({:?})", e.kind())));
+                None
+            }
+        }
+    }
+
+    /// Something is there.
+    pub(super) fn has(&mut self, path: &str) -> bool {
+        let found = self.rootfs.stat(path);
+        self.note(found).flatten().is_some()
+    }
+
+    /// Where a link leads, if it is one, as an absolute path.
+    pub(super) fn link(&mut self, path: &str) -> Option<String> {
+        let link = self.rootfs.link(path);
+        let target = self.note(link)??;
+        let target = target.to_str()?;
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        Some(if target.starts_with('/') { target.to_owned() } else { format!("{directory}/{target}") })
+    }
+
+    pub(super) fn note<T>(&mut self, looked: Result<T, Unseen>) -> Option<T> {
+        looked.map_err(|unseen| self.skip(unseen)).ok()
+    }
+
+    pub(super) fn skip(&mut self, unseen: Unseen) {
+        self.unread.get_or_insert(unseen);
+    }
+
+    /// The first that could not be looked at.
+    pub(super) fn unread(&self) -> Option<&Unseen> {
+        self.unread.as_ref()
+    }
+}
