@@ -4,6 +4,7 @@ pub mod child;
 pub mod container;
 pub mod host;
 pub mod image;
+pub mod knowledge;
 pub mod policy;
 pub mod rehearsal;
 #[cfg(test)]
