@@ -4,6 +4,7 @@ pub mod child;
 pub mod container;
 pub mod host;
 pub mod image;
+pub mod knowledge;
 mod loader;
 mod paths;
 pub mod policy;

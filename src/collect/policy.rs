@@ -29,18 +29,22 @@ pub struct File {
 /// `user`: whose files count besides root's.
 pub fn files(host: &Tree, user: u32) -> Vec<File> {
     let mut found: Vec<File> = file(host, MAIN, user).into_iter().collect();
-    match host.list(DROP_IN_DIRECTORY, DROP_INS) {
-        Ok(Some(names)) => {
-            let names = names
-                .iter()
-                .filter_map(|name| name.to_str())
-                .filter(|name| !name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "toml"));
-            found.extend(names.filter_map(|name| file(host, &format!("{DROP_IN_DIRECTORY}/{name}"), user)));
-        }
-        Ok(None) => {}
-        Err(unseen) => found.push(File { path: DROP_IN_DIRECTORY.to_owned(), text: Err(unseen.reason) }),
-    }
+    found.extend(drop_ins(host, DROP_IN_DIRECTORY, user));
     found
+}
+
+/// The files `*.toml` of a directory in the order of their names; none if it is absent.
+pub(super) fn drop_ins(host: &Tree, directory: &str, user: u32) -> Vec<File> {
+    match host.list(directory, DROP_INS) {
+        Ok(Some(names)) => names
+            .iter()
+            .filter_map(|name| name.to_str())
+            .filter(|name| !name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "toml"))
+            .filter_map(|name| file(host, &format!("{directory}/{name}"), user))
+            .collect(),
+        Ok(None) => Vec::new(),
+        Err(unseen) => vec![File { path: directory.to_owned(), text: Err(unseen.reason) }],
+    }
 }
 
 /// One file; `None`: it is absent.

@@ -12,7 +12,6 @@ use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKin
 use crate::collect::tree::Tree;
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
-use crate::knowledge::BUILT_IN;
 use crate::model::container::{Given, Moment, Strength, Wants};
 use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Unknown, Unseen, Verdict};
 use crate::policy::{self, Mode};
@@ -25,6 +24,7 @@ const REHEARSAL: Duration = Duration::from_secs(2);
 pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     let files = setting::host_tree(common)?;
     let policy = setting::policy(common, &files)?;
+    let knowledge = setting::knowledge(&files);
     let options =
         Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
     let host = host::read(&files, &options);
@@ -40,7 +40,7 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     let image = look_at_image(&reading);
     wish_by_files(&mut reading.container, &image);
     let container = &reading.container;
-    let facts = Facts { host: &host, image: &image, container, knowledge: &BUILT_IN, place: Place::Hook };
+    let facts = Facts { host: &host, image: &image, container, knowledge: &knowledge, place: Place::Hook };
     let report = policy::report(&policy, Some(container), &common.ignore, checks::judge(&facts));
     let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(container) };
     finish(
@@ -175,6 +175,7 @@ fn headline(container: &Container, report: &Report, mode: Mode) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knowledge::BUILT_IN;
 
     fn with_files(variables: &[(&str, &str)], cuda: Option<&str>) -> (Container, Image) {
         let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -5,7 +5,6 @@ use crate::cli::Common;
 use crate::collect::host::{self, Options, Scope};
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
-use crate::knowledge::BUILT_IN;
 use crate::model::{Container, Facts, Host, Image, Place, Report, Verdict};
 use crate::policy;
 use crate::report::json::Subjects;
@@ -14,11 +13,12 @@ use crate::report::json::Subjects;
 pub(crate) fn run(common: &Common) -> Result<u8, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
+    let knowledge = setting::knowledge(&tree);
     let options =
         Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
     let host = host::read(&tree, &options);
     let (image, container) = (Image::default(), Container::default());
-    let facts = Facts { host: &host, image: &image, container: &container, knowledge: &BUILT_IN, place: Place::Host };
+    let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
     let mut report = policy::report(&policy, None, &common.ignore, checks::judge(&facts));
     let nothing = nothing_of_nvidia(&host);
     if nothing && report.verdict == Verdict::Pass {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::checks;
 use crate::cli::Common;
+use crate::collect::knowledge;
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::hook::configuration;
 use crate::commands::output::{Failed, complain};
-use crate::model::{Finding, Report, Severity};
+use crate::model::{Finding, Knowledge, Report, Severity};
 use crate::policy::{Policy, known_checks};
 
 /// The machine's files: `/`, or those below `--host-root`.
@@ -37,6 +38,15 @@ pub(crate) fn policy(common: &Common, host: &Tree) -> Result<Policy, Failed> {
         }
     }
     Ok(policy)
+}
+
+/// The tables with the machine's additions, with every trouble in those said on standard error.
+pub(crate) fn knowledge(host: &Tree) -> Knowledge {
+    let (knowledge, remarks) = knowledge::read(host, nix::unistd::geteuid().as_raw());
+    for remark in remarks {
+        complain(&format!("gpu-preflight: {remark}"));
+    }
+    knowledge
 }
 
 /// What a headline must not hide: warnings, and what was ignored.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::model::Knowledge;
 
+pub mod additions;
 pub mod architecture;
 pub mod compat;
 pub mod cuda;

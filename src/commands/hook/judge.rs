@@ -10,10 +10,10 @@ use super::{BUDGET, configuration, journal};
 use crate::checks;
 use crate::collect::container::{Called, State};
 use crate::collect::host::{self, Options, Scope};
+use crate::collect::knowledge;
 use crate::collect::tree::{Kind, Tree};
-use crate::knowledge::BUILT_IN;
 use crate::model::container::Given;
-use crate::model::{Container, Facts, Host, Judged, Place, Report, Severity, Verdict};
+use crate::model::{Container, Facts, Host, Judged, Knowledge, Place, Report, Severity, Verdict};
 use crate::policy::{self, Decision, Mode, Policy};
 use crate::report::line;
 use crate::report::log::{self as log_line, Entry};
@@ -58,7 +58,7 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
     if called.is_idle() {
         return Decided::default();
     }
-    let (policy, notes) = configuration::read(arguments.config.as_deref(), &files);
+    let (policy, mut notes) = configuration::read(arguments.config.as_deref(), &files);
     let mut remarks = notes.clone();
     remarks.extend(arguments.odd.iter().map(|odd| format!("ignored: {odd}")));
     let glance = called.by_spec();
@@ -74,12 +74,15 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
         return Decided::default();
     }
 
+    let (knowledge, odd) = knowledge::read(&files, nix::unistd::geteuid().as_raw());
+    remarks.extend_from_slice(&odd);
+    notes.extend(odd);
     let waits = policy.wait_for_driver.min(arguments.timeout.saturating_sub(RESERVE));
     if waits < policy.wait_for_driver {
         remarks
             .push(format!("wait_for_driver is cut to {waits:?}: registered with a timeout of {:?}", arguments.timeout));
     }
-    let question = Question { arguments, files: &files, called: &called, policy: &policy };
+    let question = Question { arguments, files: &files, called: &called, policy: &policy, knowledge: &knowledge };
     let mut judged = question.judge(started + BUDGET);
     while may_come_yet(&judged.report) && started.elapsed() + PAUSE < waits {
         std::thread::sleep(PAUSE);
@@ -117,6 +120,7 @@ struct Question<'a> {
     files: &'a Tree,
     called: &'a Called,
     policy: &'a Policy,
+    knowledge: &'a Knowledge,
 }
 
 struct Answered {
@@ -138,10 +142,10 @@ impl Question<'_> {
         let looking = gather::begin(self.called, &read, options.laid_out, self.files);
         let mut host = read();
         let gathered = looking.finish(self.called, &host, deadline);
-        let mut outcomes = ask(&host, &gathered);
+        let mut outcomes = ask(&host, &gathered, self.knowledge);
         let mut read = BTreeSet::new();
         while Instant::now() < deadline && self.read_what_lacks(&outcomes, &mut host, &mut read) {
-            outcomes = ask(&host, &gathered);
+            outcomes = ask(&host, &gathered, self.knowledge);
         }
         Answered { report: policy::report(self.policy, Some(&gathered.container), &[], outcomes), gathered }
     }
@@ -209,12 +213,12 @@ const FURTHER: [&str; 15] = [
     "host.os",
 ];
 
-fn ask(host: &Host, gathered: &Gathered) -> Vec<Judged> {
+fn ask(host: &Host, gathered: &Gathered, knowledge: &Knowledge) -> Vec<Judged> {
     checks::judge(&Facts {
         host,
         image: &gathered.image,
         container: &gathered.container,
-        knowledge: &BUILT_IN,
+        knowledge,
         place: Place::Hook,
     })
 }
