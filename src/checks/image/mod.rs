@@ -3,6 +3,7 @@
 use crate::model::Check;
 
 mod builds;
+mod code;
 mod compat;
 mod gpus;
 mod libcuda;
@@ -11,4 +12,4 @@ mod start;
 mod target;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[start::CHECKS, compat::CHECKS, builds::CHECKS, target::CHECKS];
+pub const CHECKS: &[&[Check]] = &[start::CHECKS, compat::CHECKS, code::CHECKS, builds::CHECKS, target::CHECKS];

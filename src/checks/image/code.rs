@@ -1,0 +1,211 @@
+//! Has the image code that these GPUs run?
+
+use super::gpus::{self, Product};
+use super::libcuda;
+use super::needs::{self, Need};
+use crate::checks::nodes::expect::{Compute, compute};
+use crate::checks::nodes::role::list;
+use crate::checks::not_applicable;
+use crate::knowledge::frameworks::{Coverage, architectures, covers, minimum_capability};
+use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::{ComputeCapability, Facts, Unknown};
+
+const LACKS: &str =
+    "{what} has no code that {gpu} (compute capability {capability}) runs: no kernel image is available";
+const SEEMS_TO_LACK: &str = "{what} is not known to have code that {gpu} (compute capability {capability}) runs";
+const BY_TOOLKIT: &str = "{what} is built with CUDA {cuda}, which makes no code for {gpu} (compute capability \
+                          {capability}): it starts at {least}";
+
+const OTHER_BUILD: Step = Step {
+    action: Action::ChangePackages,
+    text: "Use a build that has code for compute capability {capability}.",
+    command: None,
+};
+const OLDER_CUDA: Step = Step {
+    action: Action::ChangeImage,
+    text: "Use an image or build of an older CUDA: 12 still makes code from 5.0 on.",
+    command: None,
+};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "framework-lacks-gpu-arch",
+        title: "the framework's build has no code for this GPU",
+        why: "No kernel image is available for execution on the device (209), at the first kernel.",
+        messages: &[LACKS, SEEMS_TO_LACK],
+        remedy: &[OTHER_BUILD],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook],
+        judge: lacks_code,
+    },
+    Check {
+        id: "gpu-generation-dropped",
+        title: "the GPU is of a generation that the image's CUDA has dropped",
+        why: "No kernel image is available for execution on the device (209), at the first kernel.",
+        messages: &[BY_TOOLKIT],
+        remedy: &[OLDER_CUDA],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook],
+        judge: generation_dropped,
+    },
+];
+
+/// A GPU with its compute capability.
+type Known = (Product, ComputeCapability);
+
+/// The container's GPUs, those of unknown kind left out; and whether there are such.
+fn known_gpus(facts: &Facts<'_>) -> Result<(Vec<Known>, bool), Unknown> {
+    let all = gpus::of(facts)?;
+    let number = all.len();
+    let known: Vec<Known> =
+        all.into_iter().filter_map(|gpu| gpu.capability(facts).map(|capability| (gpu, capability))).collect();
+    let whole = known.len() == number;
+    Ok((known, whole))
+}
+
+/// It concerns a container with a GPU for CUDA work; whether that is certain.
+fn concerned(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
+    if libcuda::of(facts)?.is_none() {
+        return Ok(None);
+    }
+    Ok(match compute(facts)? {
+        Compute::Wanted => Some(true),
+        Compute::Likely => Some(false),
+        Compute::Unwanted => None,
+    })
+}
+
+fn severity(certain: bool) -> Severity {
+    if certain { Severity::Error } else { Severity::Warning }
+}
+
+/// The GPUs, for messages, and the capability of the first.
+fn named(failure: Failure, gpus: &[&Known]) -> Failure {
+    let mut names: Vec<String> = gpus.iter().map(|(gpu, _)| gpu.label()).collect();
+    names.dedup();
+    let capability = gpus.first().map_or_else(String::new, |(_, capability)| capability.to_string());
+    failure
+        .foreign("gpu", list(names.iter().map(String::as_str)))
+        .saw("host.gpus.compute_capability", &capability, "the tables of GPUs")
+        .arg("capability", capability)
+}
+
+fn lacks_code(facts: &Facts<'_>) -> Judgement {
+    let Some(certain) = concerned(facts)? else { return not_applicable() };
+    let needs = needs::of(facts)?;
+    let frameworks = || needs.all.iter().filter(|need| need.framework.is_some());
+    if !frameworks().any(|need| carries(need).is_some() || least(need).is_some()) {
+        return not_applicable();
+    }
+    let (gpus, whole) = known_gpus(facts)?;
+    for need in frameworks() {
+        let lacks = |(_, capability): &&Known| match carries(need) {
+            Some((archs, _)) => covers(&archs, *capability) == Coverage::No,
+            None => least(need).is_some_and(|least| *capability < least),
+        };
+        let lacking: Vec<&Known> = gpus.iter().filter(lacks).collect();
+        if lacking.is_empty() {
+            continue;
+        }
+        // Somebody's own build of the same version may have code for it; only a published one is known.
+        let published = need.sure && carries(need).is_some_and(|(archs, published)| archs.confirmed && published);
+        let all = lacking.len() == gpus.len() && whole && needs.complete && needs.all.len() == 1;
+        let message = if published { LACKS } else { SEEMS_TO_LACK };
+        let failure = Failure::new(severity(published && all && certain), message).foreign("what", &need.what).saw(
+            "image.frameworks",
+            &need.what,
+            need.source,
+        );
+        return named(failure, &lacking).found();
+    }
+    Ok(Outcome::Pass)
+}
+
+/// What its published build carries, and whether it is one: it says so in its version.
+fn carries(need: &Need<'_>) -> Option<(crate::knowledge::frameworks::Archs, bool)> {
+    let framework = need.framework?;
+    let local = framework.version.split_once('+').map(|(_, local)| local);
+    if !local.is_none_or(|local| local.strip_prefix("cu").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())))
+    {
+        return None;
+    }
+    architectures(&framework.name, &framework.version, need.cuda).map(|archs| (archs, local.is_some()))
+}
+
+fn least(need: &Need<'_>) -> Option<ComputeCapability> {
+    let framework = need.framework?;
+    minimum_capability(&framework.name, &framework.version)
+}
+
+fn generation_dropped(facts: &Facts<'_>) -> Judgement {
+    let Some(certain) = concerned(facts)? else { return not_applicable() };
+    let needs = needs::of(facts)?;
+    let newest = needs.all.iter().filter_map(|need| Some((need, facts.knowledge.targets_of(need.cuda)?.value.min()?)));
+    let Some((need, least)) = newest.max_by_key(|(need, least)| (*least, need.sure)) else { return not_applicable() };
+    let (gpus, whole) = known_gpus(facts)?;
+    let dropped: Vec<&Known> = gpus.iter().filter(|(_, capability)| *capability < least).collect();
+    if dropped.is_empty() {
+        return Ok(Outcome::Pass);
+    }
+    let of_all = |need: &Need<'_>| {
+        let targets = facts.knowledge.targets_of(need.cuda);
+        need.sure && targets.and_then(|targets| targets.value.min()) == Some(least)
+    };
+    let all = dropped.len() == gpus.len() && whole && needs.complete && needs.all.iter().all(of_all);
+    let failure = Failure::new(severity(all && certain), BY_TOOLKIT)
+        .foreign("what", &need.what)
+        .arg("cuda", need.cuda)
+        .arg("least", least)
+        .saw("image.frameworks", &need.what, need.source);
+    named(failure, &dropped).found()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::World;
+    use crate::model::{Observed, Severity};
+
+    const CODE: &str = "framework-lacks-gpu-arch";
+    const DROPPED: &str = "gpu-generation-dropped";
+
+    fn v100(world: World) -> World {
+        world.gpu("Tesla V100-SXM2-32GB", 0x1db5)
+    }
+
+    #[test]
+    fn a_published_build_without_code_for_the_gpu_is_certain_to_fail() {
+        let torch = |version: &str, cuda| v100(World::cdi(1).driver("570.133.20").framework("torch", version, cuda));
+        torch("2.5.1+cu121", "12.1").silent(CODE);
+        let older = World::cdi(1).driver("570.133.20").framework("torch", "2.5.1+cu121", "12.1");
+        assert!(older.gpu("NVIDIA GeForce RTX 5090", 0x2b85).short(CODE).severity >= Severity::Warning);
+        // a build of one's own may have it
+        let own = torch("2.15.0a0+ecf3bae40a.nv25.01", "13.2");
+        own.silent(CODE);
+        let plain = World::cdi(1).driver("620.70.06").framework("torch", "2.15.0", "13.2").gpu("Tesla T4", 0x1eb8);
+        plain.silent(CODE);
+    }
+
+    #[test]
+    fn cuda_13_makes_no_code_for_volta() {
+        let torch = v100(World::cdi(1).driver("580.95.05").framework("torch", "2.11.0", "13.0"));
+        assert_eq!(torch.short(DROPPED).severity, Severity::Error);
+        torch.clone().framework("onnxruntime-gpu", "1.20.0", "12").failure(DROPPED);
+        assert_eq!(
+            torch.clone().framework("onnxruntime-gpu", "1.20.0", "12").failure(DROPPED).severity,
+            Severity::Warning
+        );
+        torch.clone().gpu("Tesla T4", 0x1eb8).silent(DROPPED);
+        v100(World::cdi(1).driver("580.95.05").framework("torch", "2.8.0+cu128", "12.8")).silent(DROPPED);
+        let mut unknown = torch;
+        unknown.host.pci = crate::checks::testing::unseen();
+        unknown.unknown(DROPPED);
+        let mut strange = v100(World::cdi(1).driver("580.95.05").framework("torch", "2.11.0", "13.0"));
+        if let Observed::Known(functions) = &mut strange.host.pci {
+            functions[0].device = 0xffff;
+        }
+        if let Observed::Known(gpus) = &mut strange.host.gpus {
+            gpus[0].name = Some("NVIDIA Z9000".into());
+        }
+        strange.silent(DROPPED);
+    }
+}
