@@ -2,7 +2,8 @@
 
 use crate::model::Check;
 
+mod require;
 mod target;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[target::CHECKS];
+pub const CHECKS: &[&[Check]] = &[require::CHECKS, target::CHECKS];

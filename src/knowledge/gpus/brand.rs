@@ -7,7 +7,7 @@
 //! for); of TITAN RTX the same is taken.
 //!
 //! By PCI device id only what all names in the PCI ID data base (2023.04.11) and in the list of
-//! open-gpu-kernel-modules 595.45.04 agree on: NVIDIA gives GeForce, workstation and data-centre boards of a chip
+//! open-gpu-kernel-modules 595.45.04 agree on: NVIDIA gives `GeForce`, workstation and data-centre boards of a chip
 //! ranges of their own. Read 2026-11. Mining boards, engineering samples and boards of which the driver may say
 //! `Quadro` or `NVIDIA RTX` (T400 to T1200) are left out.
 
@@ -75,8 +75,7 @@ impl Brand {
         FORWARD.contains(&self)
     }
 
-    /// The word that libnvidia-container hands to the evaluator of requirements (`src/nvc_info.c` and `driver.c`,
-    /// 06deb20d): it knows the brands of 2018.
+    /// The word that libnvidia-container hands to the evaluator of requirements (`src/driver.c`, 06deb20d): it knows the brands of 2018.
     pub const fn for_requirements(self) -> &'static str {
         match self {
             Self::Quadro => "Quadro",

@@ -95,9 +95,8 @@ where
     let mut open = Evaluation::Satisfied;
     for expression in expressions {
         match evaluate(expression, subject) {
-            Evaluation::Satisfied => {}
             unless @ Evaluation::SatisfiedUnlessUnknown(_) if open == Evaluation::Satisfied => open = unless,
-            Evaluation::SatisfiedUnlessUnknown(_) => {}
+            Evaluation::Satisfied | Evaluation::SatisfiedUnlessUnknown(_) => {}
             refused => return refused,
         }
     }
