@@ -2,7 +2,8 @@
 //!
 //! Not met and will not start are two things. NVIDIA's legacy hook, where it has still to run, refuses a container
 //! for a requirement that is not met, though minor-version compatibility would let its programs run; with CDI nobody
-//! looks, and they fail later or not at all. On Jetson CUDA comes with the system and not by the driver's version,
+//! looks, and they fail later or not at all. What the hook makes of a `CUDA_VERSION` alone is not the image's word, and
+//! the variable is set for many reasons: by itself it is no error, unless the CUDA could not run here anyway. On Jetson CUDA comes with the system and not by the driver's version,
 //! and under WSL no file tells the version of Windows' driver.
 
 use std::fmt::Write as _;
@@ -25,6 +26,8 @@ use crate::model::{CudaVersion, DriverVersion, Facts, Unknown};
 
 const REFUSED: &str = "the image requires {wanted}; here is {here}, and NVIDIA's hook will refuse the start";
 const FOR_SOME: &str = "the image requires {wanted}, which {gpus} of the GPUs given does not meet; here is {here}";
+const OF_VERSION: &str = "without NVIDIA_REQUIRE_CUDA NVIDIA's hook takes CUDA_VERSION for {wanted}; here is {here}, \
+                          and it may refuse the start";
 const TOLERATED: &str =
     "the image requires {wanted}; here is {here}; nobody enforces that here, and {compatibility} may let it run";
 const CANNOT: &str =
@@ -37,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     id: "require-cuda-unsatisfied",
     title: "the image requires another driver or GPU than is here",
     why: "NVIDIA's hook refuses the start, or nobody checks and CUDA may fail in the program.",
-    messages: &[REFUSED, FOR_SOME, TOLERATED, CANNOT, INVALID, NO_VERSION],
+    messages: &[REFUSED, FOR_SOME, OF_VERSION, TOLERATED, CANNOT, INVALID, NO_VERSION],
     remedy: &[
         Step { action: Action::UpdateDriver, text: "Update the driver to {smallest}.", command: None },
         Step { action: Action::PassGpu, text: "Give it a GPU that meets {unmet}.", command: None },
@@ -341,12 +344,13 @@ impl Told<'_> {
         let needed = self.required_cuda();
         let starts = needed.as_ref().zip(self.subject.cuda.as_ref()).map(|(needed, has)| knowledge.starts(needed, has));
         let major = needed.as_ref().map_or_else(String::new, |cuda| cuda.number(0).to_string());
+        let cannot = starts == Some(Start::No) && !self.forward_may_help() && self.computes();
+        let by_version = self.requirement().is_some_and(Requirement::is_of_version);
         let (severity, message) = match (&some, self.enforced) {
             (Some(_), _) => (Severity::Warning, FOR_SOME),
+            (None, true) if by_version && !cannot => (Severity::Warning, OF_VERSION),
             (None, true) => (Severity::Error, REFUSED),
-            (None, false) if starts == Some(Start::No) && !self.forward_may_help() && self.computes() => {
-                (Severity::Error, CANNOT)
-            }
+            (None, false) if cannot => (Severity::Error, CANNOT),
             (None, false) => (Severity::Warning, TOLERATED),
         };
         let by = if starts == Some(Start::No) { "forward compatibility" } else { "minor-version compatibility" };

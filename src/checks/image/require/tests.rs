@@ -224,7 +224,12 @@ fn what_the_hook_cannot_read_is_refused_by_it_alone() {
     old.set("CUDA_VERSION", "cu124");
     assert_eq!(old.short(ID).severity, Severity::Warning);
     old.set("CUDA_VERSION", "12.8.1");
-    fails(&old, Severity::Error, &["\"cuda>=12.8\""]);
+    fails(&old, Severity::Warning, &["takes CUDA_VERSION for \"cuda>=12.8\"", "may refuse", "DISABLE_REQUIRE=1"]);
+    old.set("CUDA_VERSION", "13.0.1");
+    fails(&old, Severity::Warning, &["\"cuda>=13.0\"", "580.65.06"]);
+    let mut geforce = legacy("550.54.14", &["NVIDIA GeForce RTX 4090"], "");
+    geforce.set("CUDA_VERSION", "13.0.1");
+    fails(&geforce, Severity::Error, &["\"cuda>=13.0\"", "will refuse"]);
     old.set("CUDA_VERSION", "12.4.1");
     old.silent(ID);
 }
