@@ -8,8 +8,10 @@ mod compat;
 mod gpus;
 mod libcuda;
 mod needs;
+mod require;
 mod start;
 mod target;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] = &[start::CHECKS, compat::CHECKS, code::CHECKS, builds::CHECKS, target::CHECKS];
+pub const CHECKS: &[&[Check]] =
+    &[require::CHECKS, start::CHECKS, compat::CHECKS, code::CHECKS, builds::CHECKS, target::CHECKS];

@@ -22,6 +22,13 @@ pub struct Requirement<'a> {
     pub text: Option<Cow<'a, str>>,
 }
 
+impl Requirement<'_> {
+    /// It is made of a `CUDA_VERSION`.
+    pub fn is_of_version(&self) -> bool {
+        self.variable == VERSION
+    }
+}
+
 /// All that NVIDIA's hook would evaluate; none, if they are switched off.
 pub fn declared(environment: &BTreeMap<String, String>) -> Vec<Requirement<'_>> {
     if is_disabled(environment) {
