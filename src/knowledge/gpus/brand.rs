@@ -75,7 +75,8 @@ impl Brand {
         FORWARD.contains(&self)
     }
 
-    /// The word that libnvidia-container hands to the evaluator of requirements (`src/driver.c`, 06deb20d): it knows the brands of 2018.
+    /// The word that libnvidia-container hands to the evaluator of requirements (`src/driver.c`,
+    /// 06deb20d): it knows the brands of 2018.
     pub const fn for_requirements(self) -> &'static str {
         match self {
             Self::Quadro => "Quadro",
