@@ -28,13 +28,14 @@ mod told;
 use told::Told;
 
 const REFUSED: &str = "the image requires {wanted}; here is {here}, and NVIDIA's hook will refuse the start";
+const REFUSED_FOR_SOME: &str = "the image requires {wanted}, which {gpus} of the GPUs given does not meet; here is {here}, and NVIDIA's hook \
+                                will refuse the start";
 const FOR_SOME: &str = "the image requires {wanted}, which {gpus} of the GPUs given does not meet; here is {here}";
 const OF_VERSION: &str = "without NVIDIA_REQUIRE_CUDA NVIDIA's hook takes CUDA_VERSION for {wanted}; here is {here}, \
                           and it may refuse the start";
 const TOLERATED: &str =
     "the image requires {wanted}; here is {here}; nobody enforces that here, and {compatibility} may let it run";
-const CANNOT: &str =
-    "the image requires {wanted}; here is {here}; nobody enforces that here, but CUDA {major} does not start on it";
+const CANNOT: &str = "the image requires {wanted}; here is {here}; nobody enforces that here, but programs of CUDA {major} do not start on it";
 const INVALID: &str = "{variable} has {term}, which NVIDIA's hook cannot read: it will refuse the start";
 const NO_VERSION: &str =
     "CUDA_VERSION={value} is no version; NVIDIA's hook makes a requirement of it and may refuse the start";
@@ -43,7 +44,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     id: "require-cuda-unsatisfied",
     title: "the image requires another driver or GPU than is here",
     why: "NVIDIA's hook refuses the start, or nobody checks and CUDA may fail in the program.",
-    messages: &[REFUSED, FOR_SOME, OF_VERSION, TOLERATED, CANNOT, INVALID, NO_VERSION],
+    messages: &[REFUSED, REFUSED_FOR_SOME, FOR_SOME, OF_VERSION, TOLERATED, CANNOT, INVALID, NO_VERSION],
     remedy: &[
         Step { action: Action::UpdateDriver, text: "Update the driver to {smallest}.", command: None },
         Step { action: Action::PassGpu, text: "Give it a GPU that meets {unmet}.", command: None },

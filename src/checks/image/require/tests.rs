@@ -175,8 +175,8 @@ fn where_nobody_enforces_it_what_may_run_is_a_warning() {
     assert!(!text.contains("NVIDIA_DISABLE_REQUIRE"), "there is nothing to switch off: {text}");
     cdi("535.161.08", &["NVIDIA A100-SXM4-80GB"], &d051).silent(ID);
     let too_new = "cuda>=13.0";
-    let text = fails(&cdi("535.161.08", &["NVIDIA GeForce RTX 4090"], too_new), Severity::Error, &["580.65.06"]);
-    assert!(text.contains("but CUDA 13 does not start on it"), "{text}");
+    let text = fails(&cdi("535.161.08", &["NVIDIA GeForce RTX 4090"], too_new), Severity::Warning, &["580.65.06"]);
+    assert!(text.contains("programs of CUDA 13 do not start on it"), "{text}");
     let forward = ["forward compatibility may let it run"];
     fails(&cdi("535.161.08", &["NVIDIA H100 PCIe"], too_new), Severity::Warning, &forward);
     let mut monitor = cdi("535.161.08", &["NVIDIA GeForce RTX 4090"], too_new);
@@ -191,7 +191,9 @@ fn where_nobody_enforces_it_what_may_run_is_a_warning() {
 fn of_several_gpus_those_that_fail_are_named() {
     let listed = listed("12.8", &NEW, &[535]);
     let both = ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 3090"];
-    fails(&legacy("535.161.08", &both, &listed), Severity::Warning, &["GPU 1 (NVIDIA GeForce RTX 3090)"]);
+    let refused = ["GPU 1 (NVIDIA GeForce RTX 3090)", "hook will refuse"];
+    fails(&legacy("535.161.08", &both, &listed), Severity::Error, &refused);
+    fails(&cdi("535.161.08", &both, &listed), Severity::Warning, &["GPU 1 (NVIDIA GeForce RTX 3090)"]);
     let mut world = legacy("535.161.08", &both, &listed);
     world.container.visible_devices = Observed::Known(Some("0".into()));
     world.silent(ID);

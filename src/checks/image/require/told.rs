@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CANNOT, FOR_SOME, INVALID, OF_VERSION, REFUSED, Read, TOLERATED, device};
+use super::{CANNOT, FOR_SOME, INVALID, OF_VERSION, REFUSED, REFUSED_FOR_SOME, Read, TOLERATED, device};
 use crate::checks::cuda;
 use crate::knowledge::cuda::Start;
 use crate::knowledge::driver_capabilities::Capabilities;
@@ -65,10 +65,14 @@ impl Told<'_> {
         let cannot = starts == Some(Start::No) && !self.forward_may_help() && self.computes();
         let by_version = self.requirement().is_some_and(Requirement::is_of_version);
         let (severity, message) = match (&some, self.enforced) {
+            // The hook asks for every GPU, and ends with the first that does not meet it (libnvidia-container,
+            // `src/cli/configure.c` at 09df17a2, read 2026-11).
+            (Some(_), true) if !by_version => (Severity::Error, REFUSED_FOR_SOME),
             (Some(_), _) => (Severity::Warning, FOR_SOME),
             (None, true) if by_version && !cannot => (Severity::Warning, OF_VERSION),
             (None, true) => (Severity::Error, REFUSED),
-            (None, false) if cannot => (Severity::Error, CANNOT),
+            // What the image is made from says nothing of what runs in it: other checks look at that.
+            (None, false) if cannot => (Severity::Warning, CANNOT),
             (None, false) => (Severity::Warning, TOLERATED),
         };
         let by = if starts == Some(Start::No) { "forward compatibility" } else { "minor-version compatibility" };
