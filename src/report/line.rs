@@ -1,4 +1,5 @@
-//! What the hook prints: a first line that is complete in itself, and a few more.
+//! What the hook prints: a first line that is complete in itself, and a few more: the other ways out, or further
+//! errors, and what is wrong with the configuration.
 //!
 //! Engines show it in odd ways: runc puts it behind its own words, docker glues `: unknown.` to its
 //! last line, kubectl cuts it, and some reclassify an error by phrases in it.
@@ -34,6 +35,13 @@ pub fn hook(
         (None, Some(unknown)) => unknown_line(unknown, allow_override, refused),
         (None, None) => return String::new(),
     };
+    if let Some(error) = report.first_error().filter(|_| errors == 1) {
+        let others: Vec<&str> = error.remedy.iter().skip(1).map(|way| way.text.as_str()).collect();
+        let others: Vec<&str> = others.into_iter().filter(|way| !text.contains(way)).collect();
+        if !others.is_empty() {
+            let _ = write!(text, "\nor: {}", cut(&others.join(" "), FIRST_LINE));
+        }
+    }
     let further = report.counted().filter(|f| f.severity == Severity::Error).skip(1);
     for finding in further.take(FURTHER) {
         let _ = write!(text, "\nalso [{}]: {}", finding.id, cut(&finding.message, FIRST_LINE / 2));
@@ -131,13 +139,27 @@ mod tests {
         let mut error = error("gpu-not-requested", "it has no GPU", "Give it one.");
         let set = |action| Remedy { action, text: "For work on the CPU set V=void.".to_owned(), command: None };
         error.remedy.push(set(Action::ChangeEnvironment));
-        let line = |error: &Finding| hook(&report(vec![error.clone()]), None, &[], true, true);
+        let line = |error: &Finding| {
+            let text = hook(&report(vec![error.clone()]), None, &[], true, true);
+            text.lines().next().unwrap_or_default().to_owned()
+        };
         assert!(line(&error).contains("Give it one. For work on the CPU set V=void. To start"), "{}", line(&error));
         error.message = "m".repeat(FIRST_LINE);
         assert!(!line(&error).contains("CPU"));
         error.message.truncate(10);
         error.remedy[1] = set(Action::Reboot);
         assert!(!line(&error).contains("CPU"));
+    }
+
+    #[test]
+    fn the_other_ways_out_stand_on_a_line_of_their_own() {
+        let mut error = error("framework-cuda-newer-than-driver", "too new", "Install driver 2.");
+        let way = |text: &str| Remedy { action: Action::ChangeImage, text: text.to_owned(), command: None };
+        error.remedy.extend([way("Use an older image."), way("Add compat.")]);
+        let text = hook(&report(vec![error.clone()]), None, &[], true, true);
+        assert_eq!(text.lines().nth(1), Some("or: Use an older image. Add compat."), "{text}");
+        let two = hook(&report(vec![error.clone(), error]), None, &[], true, true);
+        assert!(!two.contains("or: "), "{two}");
     }
 
     #[test]
