@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows what a user sees: six real containers under runc on a simulated GPU host, two that start and four that
+# Shows what a user sees: seven real containers under runc on a simulated GPU host, two that start and five that
 # would not have found their GPU. Needs root, runc, a C compiler and Python; fails if one behaves otherwise.
 #
 #   integration/demo.sh
@@ -32,6 +32,12 @@ cp -L "$(readelf --wide --program-headers "$(command -v env)" | sed -n 's/.*inte
 # Stands for the driver's library, which CDI mounts into the container.
 cc -shared -nostdlib -Wl,-soname,libcuda.so.1 -o "$work/libcuda.so.1" -x c /dev/null
 
+# The same with PyTorch as `pip install torch` gives it since 2.11: built for CUDA 13.
+cp -r "$work/rootfs" "$work/torch"
+packages=$work/torch/usr/lib/python3/dist-packages
+mkdir -p "$packages/torch" "$packages/torch-2.11.0.dist-info"
+printf "__version__ = '2.11.0+cu130'\ncuda: Optional[str] = '13.0'\n" >"$packages/torch/version.py"
+
 bundle() { # NAME CHANGE: a bundle as docker writes it for a CDI device, changed by a line of Python
   mkdir -p "$work/$1"
   python3 - "$1" "$2" "$work" "$programs/gpu-preflight-hook" >"$work/$1/config.json" <<'PYTHON'
@@ -42,7 +48,7 @@ numbers = {"nvidia0": (195, 0), "nvidiactl": (195, 255), "nvidia-uvm": (511, 0),
 capabilities = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID", "CAP_MKNOD", "CAP_KILL"]
 env = ["PATH=/usr/local/bin:/usr/bin:/bin", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_VISIBLE_DEVICES=void"]
 mode, user = 0o666, 0
-gpu = True
+gpu, rootfs = True, "rootfs"
 exec(change)
 
 libraries = f"/usr/lib/{platform.machine()}-linux-gnu/"
@@ -62,7 +68,7 @@ json.dump({
         "user": {"uid": user, "gid": user}, "args": ["/app"], "cwd": "/", "env": env, "noNewPrivileges": True,
         "capabilities": {kind: capabilities for kind in ("bounding", "effective", "permitted")},
     },
-    "root": {"path": work + "/rootfs", "readonly": True},
+    "root": {"path": work + "/" + rootfs, "readonly": True},
     "hostname": name,
     "mounts": [dict(zip(("destination", "type", "source", "options"), mount)) for mount in mounts],
     "hooks": {"createRuntime": [{
@@ -116,10 +122,12 @@ show stale-uvm 'the node nvidia-uvm has the number of an earlier boot' 11 uvm-ma
   "$loaded" 'numbers["nvidia-uvm"] = (507, 0); numbers["nvidia-uvm-tools"] = (507, 1)'
 show foreign-user 'the container'"'"'s user may not open the nodes' 11 node-access-refused \
   "$loaded" 'mode, user = 0o660, 1000'
+show cuda-too-new 'PyTorch for CUDA 13, and a driver that offers CUDA 12.4: error 35, or silently on the CPU' 14 \
+  framework-cuda-newer-than-driver "$loaded" 'rootfs = "torch"'
 
 echo
 if [ "$wrong" -gt 0 ]; then
-  echo "$wrong of 6 containers did not behave as they should"
+  echo "$wrong of 7 containers did not behave as they should"
   exit 1
 fi
-echo "all 6 containers behaved as they should"
+echo "all 7 containers behaved as they should"

@@ -19,7 +19,7 @@
 //! * What cannot be run here (docker, a cluster, installing) stands in a block of another kind, such as ```` ```sh ````.
 //!
 //! Containers: `good` has two GPUs by CDI, `no-gpus` asks for one and was given none, `plain` neither wants nor has
-//! one, `stale-uvm` has a node with an old number. `machine` is a machine with two GPUs, laid out.
+//! one, `stale-uvm` has a node with an old number, `cuda-too-new` has `PyTorch` for CUDA 13. `machine` is a machine with two GPUs, laid out.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -94,6 +94,11 @@ fn lay(place: &Path) {
     let mut stale = Bundle::cdi(&place.join("stale-uvm"), 2);
     stale.renumber_uvm(507);
     stale.write();
+    let too_new = Bundle::cdi(&place.join("cuda-too-new"), 2);
+    too_new.write();
+    let packages = too_new.rootfs().join("usr/lib/python3/dist-packages");
+    std::fs::create_dir_all(packages.join("torch-2.11.0.dist-info")).expect("a package");
+    write(&packages.join("torch/version.py"), "__version__ = '2.11.0+cu130'\ncuda: Optional[str] = '13.0'\n");
     SimHost::default().lay(&place.join("machine"));
 }
 
