@@ -1,6 +1,6 @@
 //! The driver's user-space libraries, and the root that they lie below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use super::look::{fact, names, seems_there};
@@ -75,7 +75,13 @@ pub fn libraries(tree: &Tree, root: &DriverRoot, architecture: Option<&str>) -> 
     let path = if root.path.is_empty() { "/" } else { &root.path };
     let read = || {
         let below = tree.below(path, Kind::Host)?.ok_or_else(|| Unseen::new(path, "absent, or no directory"))?;
-        let mut found = Found { tree: &below, architecture, by_identity: BTreeMap::new() };
+        let mut found = Found {
+            tree: &below,
+            architecture,
+            by_identity: BTreeMap::new(),
+            foreign: BTreeSet::new(),
+            on_path: BTreeSet::new(),
+        };
         for directory in ON_PATH.into_iter().map(str::to_owned).chain(configured(&below, "/etc/ld.so.conf")) {
             found.look_into(&directory, &LIBRARIES, true)?;
         }
@@ -101,10 +107,20 @@ struct Found<'a> {
     tree: &'a Tree,
     architecture: Option<&'a str>,
     by_identity: BTreeMap<(u64, u64), DriverLibrary>,
+    /// Files that are another processor's.
+    foreign: BTreeSet<(u64, u64)>,
+    /// Directories on the loader's path that were looked into: `/lib` is `/usr/lib` on most machines.
+    on_path: BTreeSet<(u64, u64)>,
 }
 
 impl Found<'_> {
     fn look_into(&mut self, directory: &str, libraries: &[&str], on_path: bool) -> Result<(), Unseen> {
+        if on_path {
+            let Some(stat) = self.tree.stat(directory)? else { return Ok(()) };
+            if !self.on_path.insert(stat.identity) {
+                return Ok(());
+            }
+        }
         for name in names(self.tree, directory, NAMES)? {
             let Some(library) = libraries
                 .iter()
@@ -115,21 +131,23 @@ impl Found<'_> {
             };
             let path = format!("{directory}/{name}");
             let Some(stat) = self.tree.stat(&path)?.filter(|stat| stat.kind == NodeKind::File) else { continue };
-            if !self.is_for_this_processor(&path)? {
+            let current = on_path && name.strip_prefix(library) == Some(".so.1");
+            if let Some(seen) = self.by_identity.get_mut(&stat.identity) {
+                seen.current |= current;
                 continue;
             }
-            let current = on_path && name.strip_prefix(library) == Some(".so.1");
+            if self.foreign.contains(&stat.identity) {
+                continue;
+            }
+            if !self.is_for_this_processor(&path)? {
+                self.foreign.insert(stat.identity);
+                continue;
+            }
             let path = end_of_links(self.tree, path)?;
             let version =
                 path.rsplit_once(".so.").and_then(|(_, v)| v.parse().ok()).filter(|_| !path.ends_with(".so.1"));
-            let seen = self.by_identity.entry(stat.identity).or_insert_with(|| DriverLibrary {
-                name: library.to_owned(),
-                path,
-                version,
-                current: false,
-                size: stat.size,
-            });
-            seen.current |= current;
+            let found = DriverLibrary { name: library.to_owned(), path, version, current, size: stat.size };
+            self.by_identity.insert(stat.identity, found);
         }
         Ok(())
     }
