@@ -24,8 +24,9 @@ const REHEARSAL: Duration = Duration::from_millis(200);
 /// The reason of what the child did not tell.
 const LATE: &str = "it did not show in time";
 
-/// What the child tells is a few kilobytes; a container may have many nodes.
-const TOLD_LIMIT: usize = 1 << 20;
+/// What the child tells is a few kilobytes; a container may have many nodes. With the last byte of an answer it is
+/// as much as any process may let a pipe hold, so that the parent can sleep to the end.
+const TOLD_LIMIT: usize = (1 << 20) - 1;
 
 /// A container's facts, with what could not be seen in time named.
 pub(super) struct Gathered {
