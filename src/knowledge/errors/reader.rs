@@ -1,0 +1,322 @@
+//! Finds the telling lines of a text of any length, in one pass and constant memory.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::dfa::DFA;
+use aho_corasick::{Anchored, BuildError, MatchError, MatchKind};
+
+use super::context::{self, CONTEXTS};
+use super::scan::Scan;
+use super::{Cause, Code, Confidence, Text, numbers, texts, xid};
+
+/// Lines are handled in pieces of at most this many bytes.
+pub const PIECE: usize = 4096;
+/// What is kept of a line's piece for its next one, so that words on the border are seen whole.
+const OVERLAP: usize = 256;
+/// Fragments of one text may stand in lines so far from each other: a line may have been wrapped.
+const NEAR: u64 = 1;
+/// So much of a line is shown.
+const SHOWN: usize = 240;
+
+/// What a fragment is for.
+#[derive(Debug, Clone, Copy)]
+enum Use {
+    /// Alternative `tell` of a text.
+    Tell { text: usize, tell: usize },
+    /// The line is about something else.
+    Unless,
+    /// The line has a number.
+    Anchor,
+    /// It says something of the surroundings.
+    Context(usize),
+}
+
+/// A fragment and all that it is for.
+#[derive(Debug, Default)]
+struct Fragment {
+    uses: Vec<Use>,
+    /// The line that had it last, from 1.
+    seen: u64,
+}
+
+/// A text that was recognised.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Which.
+    pub text: &'static Text,
+    /// The first line that says it, as it was read.
+    pub line: String,
+    /// Its number, from 1.
+    pub number: u64,
+    /// How many lines say it.
+    pub times: u64,
+    /// What it is about.
+    pub found: Option<String>,
+    /// Its causes here, best first.
+    pub causes: &'static [Cause],
+}
+
+/// A cause with its rank.
+#[derive(Debug, Clone)]
+pub struct Ranked {
+    /// The check that names it.
+    pub id: &'static str,
+    /// All considered.
+    pub confidence: Confidence,
+    /// Why it fits.
+    pub why: String,
+    /// Which of the recognised texts says so first.
+    pub told: usize,
+}
+
+/// What a text came to.
+#[derive(Debug)]
+pub struct Reading {
+    /// The recognised texts, the weightiest first.
+    pub told: Vec<Told>,
+    /// Their causes, best first; none: nothing was recognised.
+    pub causes: Vec<Ranked>,
+}
+
+/// Reads a text piece by piece.
+pub struct Reader {
+    automaton: DFA,
+    state: StateID,
+    start: StateID,
+    scan: Scan,
+    fragments: Vec<Fragment>,
+    /// By text and alternative: the fragments.
+    tells: Vec<Vec<Vec<usize>>>,
+    unless: Vec<Vec<usize>>,
+    line: u64,
+    plain: Vec<u8>,
+    anchored: bool,
+    /// Texts that the current line has.
+    hits: Vec<usize>,
+    told: BTreeMap<usize, Told>,
+    numbers: BTreeMap<u32, Told>,
+    contexts: Vec<bool>,
+}
+
+/// The tables could not be made into an automaton: a defect of this program, which its tests would show.
+#[derive(Debug, thiserror::Error)]
+#[error("the table of error texts is not usable: {0}")]
+pub struct BadTable(String);
+
+impl From<BuildError> for BadTable {
+    fn from(error: BuildError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<MatchError> for BadTable {
+    fn from(error: MatchError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The fragments, each once.
+#[derive(Default)]
+struct Table {
+    words: Vec<&'static str>,
+    fragments: Vec<Fragment>,
+    index: BTreeMap<&'static str, usize>,
+}
+
+impl Table {
+    fn add(&mut self, word: &'static str, what: Option<Use>) -> usize {
+        let at = *self.index.entry(word).or_insert_with(|| {
+            self.words.push(word);
+            self.fragments.push(Fragment::default());
+            self.words.len() - 1
+        });
+        self.fragments[at].uses.extend(what);
+        at
+    }
+}
+
+impl Reader {
+    /// One for one text.
+    pub fn new() -> Result<Self, BadTable> {
+        let mut table = Table::default();
+        let (mut tells, mut unless) = (Vec::new(), Vec::new());
+        for (text, literal) in texts::all().enumerate() {
+            let alternatives = literal.tells.iter().enumerate().map(|(tell, words)| {
+                words.iter().map(|word| table.add(word, Some(Use::Tell { text, tell }))).collect()
+            });
+            tells.push(alternatives.collect());
+            unless.push(literal.unless.iter().map(|word| table.add(word, Some(Use::Unless))).collect());
+        }
+        for anchor in numbers::ANCHORS {
+            table.add(anchor, Some(Use::Anchor));
+        }
+        for (number, context) in CONTEXTS.iter().enumerate() {
+            for word in context.words {
+                table.add(word, Some(Use::Context(number)));
+            }
+        }
+        let automaton = DFA::builder().match_kind(MatchKind::Standard).build(&table.words)?;
+        let start = automaton.start_state(Anchored::No)?;
+        Ok(Self {
+            automaton,
+            state: start,
+            start,
+            scan: Scan::new(),
+            fragments: table.fragments,
+            tells,
+            unless,
+            line: 1,
+            plain: Vec::with_capacity(PIECE + OVERLAP),
+            anchored: false,
+            hits: Vec::new(),
+            told: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            contexts: vec![false; CONTEXTS.len()],
+        })
+    }
+
+    /// The next piece of at most [`PIECE`] bytes: a line with its end, or a part of a longer one.
+    pub fn piece(&mut self, raw: &[u8]) {
+        for byte in raw {
+            let Some(byte) = self.scan.byte(*byte) else { continue };
+            self.plain.push(byte);
+            self.state = self.automaton.next_state(Anchored::No, self.state, byte);
+            if self.automaton.is_special(self.state) && self.automaton.is_match(self.state) {
+                self.matched();
+            }
+        }
+        let whole = raw.last() == Some(&b'\n');
+        if self.anchored || !self.hits.is_empty() {
+            self.settle(raw);
+        }
+        if whole {
+            self.line += 1;
+            self.plain.clear();
+        } else if self.plain.len() > OVERLAP {
+            self.plain.drain(..self.plain.len() - OVERLAP);
+        }
+    }
+
+    /// The fragments that end here.
+    fn matched(&mut self) {
+        for at in 0..self.automaton.match_len(self.state) {
+            let fragment = self.automaton.match_pattern(self.state, at).as_usize();
+            self.fragments[fragment].seen = self.line;
+            for what in &self.fragments[fragment].uses {
+                match *what {
+                    Use::Anchor => self.anchored = true,
+                    Use::Context(number) => self.contexts[number] = true,
+                    Use::Unless => {}
+                    Use::Tell { text, tell } => {
+                        let near = |word: &usize| {
+                            let seen = self.fragments[*word].seen;
+                            seen > 0 && self.line - seen <= NEAR
+                        };
+                        if !self.hits.contains(&text) && self.tells[text][tell].iter().all(near) {
+                            self.hits.push(text);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A piece with hits, or with a number.
+    fn settle(&mut self, raw: &[u8]) {
+        let plain = String::from_utf8_lossy(&self.plain).into_owned();
+        if std::mem::take(&mut self.anchored) {
+            for code in numbers::in_line(&plain) {
+                match code {
+                    Code::Xid(number) => self.xid(number, raw),
+                    code => self.hits.extend(texts::of_code(code)),
+                }
+            }
+        }
+        let mut hits = std::mem::take(&mut self.hits);
+        hits.sort_unstable();
+        hits.dedup();
+        for text in hits {
+            self.tell(text, &plain, raw);
+        }
+    }
+
+    fn tell(&mut self, number: usize, plain: &str, raw: &[u8]) {
+        if self.unless[number].iter().any(|word| self.fragments[*word].seen == self.line) {
+            return;
+        }
+        if let Some(told) = self.told.get_mut(&number) {
+            told.times += 1;
+            return;
+        }
+        let Some(text) = texts::all().nth(number) else { return };
+        let causes = match text.refine {
+            None => text.causes,
+            Some(refine) => match refine(plain) {
+                Some(causes) => causes,
+                None => return,
+            },
+        };
+        let found = text.after.and_then(|word| word_behind(plain, word));
+        let told = Told { text, line: shown(raw, text), number: self.line, times: 1, found, causes };
+        self.told.insert(number, told);
+    }
+
+    fn xid(&mut self, number: u32, raw: &[u8]) {
+        let line = self.line;
+        let told = self.numbers.entry(number).or_insert_with(|| Told {
+            text: &texts::XID,
+            line: shown(raw, &texts::XID),
+            number: line,
+            times: 0,
+            found: Some(number.to_string()),
+            causes: xid::causes(number),
+        });
+        told.times += 1;
+    }
+
+    /// What it came to. The reader can take the next text then.
+    pub fn end(mut self) -> Reading {
+        // A text that ends without a line's end has been settled with its last piece.
+        self.state = self.start;
+        let mut told: Vec<Told> = self.told.into_values().chain(self.numbers.into_values()).collect();
+        let telling = |told: &Told| told.causes.iter().any(|cause| cause.id != context::BENIGN);
+        if told.iter().any(telling) {
+            told.retain(telling);
+        }
+        told.sort_by_key(|told| (Reverse(told.causes.first().map(|c| c.confidence)), told.number));
+        let causes = context::ranked(&told, &self.contexts);
+        Reading { told, causes }
+    }
+}
+
+/// The word behind another one.
+fn word_behind(line: &str, word: &str) -> Option<String> {
+    let (_, rest) = line.split_once(word)?;
+    let rest = rest.trim_start_matches([' ', ':', '"', '\'', '=']);
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "._-/:=,<>!+".contains(c))).unwrap_or(rest.len());
+    let found = rest[..end].trim_end_matches(['.', ',', ':', '-', '/']);
+    (!found.is_empty()).then(|| found.chars().take(80).collect())
+}
+
+/// A line for people: without control characters, around what tells.
+fn shown(raw: &[u8], text: &Text) -> String {
+    let line = String::from_utf8_lossy(raw);
+    let line = line.trim();
+    if line.len() <= SHOWN {
+        return line.to_owned();
+    }
+    let lower = line.to_ascii_lowercase();
+    let at = text.tells.iter().flat_map(|words| words.iter()).find_map(|word| lower.find(word)).unwrap_or(0);
+    let mut from = at.saturating_sub(SHOWN / 3);
+    let mut to = (from + SHOWN).min(line.len());
+    while !line.is_char_boundary(from) {
+        from -= 1;
+    }
+    while !line.is_char_boundary(to) {
+        to -= 1;
+    }
+    let dots = |cut: bool| if cut { "..." } else { "" };
+    format!("{}{}{}", dots(from > 0), &line[from..to], dots(to < line.len()))
+}
