@@ -17,7 +17,7 @@ mod tests;
 pub mod texts;
 pub mod xid;
 
-pub use reader::{Reader, Reading, Told};
+pub use reader::{Reader, Reading, Tables, Told};
 
 /// How well a cause fits a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -42,7 +42,20 @@ pub fn in_line(line: &str) -> Vec<Code> {
     found.extend(xid(line).map(Code::Xid));
     let about_nvml = line.contains("nvml");
     if found.is_empty() && about_nvml {
-        found.extend(number_behind(line, &["nvml error ", "nvml error: ", "nvmlinit_v2 failed: ", "nvmlinit failed: ", "error code ", "error code: "]).map(Code::Nvml));
+        found.extend(
+            number_behind(
+                line,
+                &[
+                    "nvml error ",
+                    "nvml error: ",
+                    "nvmlinit_v2 failed: ",
+                    "nvmlinit failed: ",
+                    "error code ",
+                    "error code: ",
+                ],
+            )
+            .map(Code::Nvml),
+        );
     } else if found.is_empty() && (line.contains("cuda") || line.contains("cuinit")) {
         found.extend(number_behind(line, CUDA).filter(|n| codes::by_number(*n).is_some()).map(Code::Cuda));
     }
@@ -93,7 +106,9 @@ fn number_behind(line: &str, words: &[&str]) -> Option<u32> {
         let digits: &str = &rest[..rest.bytes().take_while(u8::is_ascii_digit).count()];
         let after = rest[digits.len()..].chars().next();
         // 12.4 is a version, 0x1f an address.
-        let whole = !matches!(after, Some('.' | 'x')) || rest[digits.len()..].starts_with(". ") || rest.len() == digits.len() + 1;
+        let whole = !matches!(after, Some('.' | 'x'))
+            || rest[digits.len()..].starts_with(". ")
+            || rest.len() == digits.len() + 1;
         (whole && digits.len() <= 3).then(|| digits.parse().ok()).flatten()
     })
 }

@@ -33,14 +33,6 @@ enum Use {
     Context(usize),
 }
 
-/// A fragment and all that it is for.
-#[derive(Debug, Default)]
-struct Fragment {
-    uses: Vec<Use>,
-    /// The line that had it last, from 1.
-    seen: u64,
-}
-
 /// A text that was recognised.
 #[derive(Debug, Clone)]
 pub struct Told {
@@ -80,16 +72,25 @@ pub struct Reading {
     pub causes: Vec<Ranked>,
 }
 
-/// Reads a text piece by piece.
-pub struct Reader {
+/// The texts, made ready to be looked for.
+pub struct Tables {
     automaton: DFA,
-    state: StateID,
     start: StateID,
-    scan: Scan,
-    fragments: Vec<Fragment>,
+    texts: Vec<&'static Text>,
+    /// By fragment: all that it is for.
+    uses: Vec<Vec<Use>>,
     /// By text and alternative: the fragments.
     tells: Vec<Vec<Vec<usize>>>,
     unless: Vec<Vec<usize>>,
+}
+
+/// Reads a text piece by piece.
+pub struct Reader<'t> {
+    tables: &'t Tables,
+    state: StateID,
+    scan: Scan,
+    /// By fragment: the line that had it last, from 1.
+    seen: Vec<u64>,
     line: u64,
     plain: Vec<u8>,
     anchored: bool,
@@ -119,54 +120,60 @@ impl From<MatchError> for BadTable {
 
 /// The fragments, each once.
 #[derive(Default)]
-struct Table {
+struct Fragments {
     words: Vec<&'static str>,
-    fragments: Vec<Fragment>,
+    uses: Vec<Vec<Use>>,
     index: BTreeMap<&'static str, usize>,
 }
 
-impl Table {
-    fn add(&mut self, word: &'static str, what: Option<Use>) -> usize {
+impl Fragments {
+    fn add(&mut self, word: &'static str, what: Use) -> usize {
         let at = *self.index.entry(word).or_insert_with(|| {
             self.words.push(word);
-            self.fragments.push(Fragment::default());
+            self.uses.push(Vec::new());
             self.words.len() - 1
         });
-        self.fragments[at].uses.extend(what);
+        self.uses[at].push(what);
         at
     }
 }
 
-impl Reader {
-    /// One for one text.
+impl Tables {
+    /// Makes them ready, which takes some milliseconds.
     pub fn new() -> Result<Self, BadTable> {
-        let mut table = Table::default();
+        let mut fragments = Fragments::default();
         let (mut tells, mut unless) = (Vec::new(), Vec::new());
-        for (text, literal) in texts::all().enumerate() {
-            let alternatives = literal.tells.iter().enumerate().map(|(tell, words)| {
-                words.iter().map(|word| table.add(word, Some(Use::Tell { text, tell }))).collect()
-            });
+        let texts: Vec<_> = texts::all().collect();
+        for (text, literal) in texts.iter().enumerate() {
+            let alternatives =
+                literal.tells.iter().enumerate().map(|(tell, words)| {
+                    words.iter().map(|word| fragments.add(word, Use::Tell { text, tell })).collect()
+                });
             tells.push(alternatives.collect());
-            unless.push(literal.unless.iter().map(|word| table.add(word, Some(Use::Unless))).collect());
+            unless.push(literal.unless.iter().map(|word| fragments.add(word, Use::Unless)).collect());
         }
         for anchor in numbers::ANCHORS {
-            table.add(anchor, Some(Use::Anchor));
+            fragments.add(anchor, Use::Anchor);
         }
         for (number, context) in CONTEXTS.iter().enumerate() {
             for word in context.words {
-                table.add(word, Some(Use::Context(number)));
+                fragments.add(word, Use::Context(number));
             }
         }
-        let automaton = DFA::builder().match_kind(MatchKind::Standard).build(&table.words)?;
+        let automaton = DFA::builder().match_kind(MatchKind::Standard).build(&fragments.words)?;
         let start = automaton.start_state(Anchored::No)?;
-        Ok(Self {
-            automaton,
-            state: start,
-            start,
+        Ok(Self { automaton, start, texts, uses: fragments.uses, tells, unless })
+    }
+}
+
+impl<'t> Reader<'t> {
+    /// One for one text.
+    pub fn new(tables: &'t Tables) -> Self {
+        Self {
+            tables,
+            state: tables.start,
             scan: Scan::new(),
-            fragments: table.fragments,
-            tells,
-            unless,
+            seen: vec![0; tables.uses.len()],
             line: 1,
             plain: Vec::with_capacity(PIECE + OVERLAP),
             anchored: false,
@@ -174,7 +181,7 @@ impl Reader {
             told: BTreeMap::new(),
             numbers: BTreeMap::new(),
             contexts: vec![false; CONTEXTS.len()],
-        })
+        }
     }
 
     /// The next piece of at most [`PIECE`] bytes: a line with its end, or a part of a longer one.
@@ -182,8 +189,8 @@ impl Reader {
         for byte in raw {
             let Some(byte) = self.scan.byte(*byte) else { continue };
             self.plain.push(byte);
-            self.state = self.automaton.next_state(Anchored::No, self.state, byte);
-            if self.automaton.is_special(self.state) && self.automaton.is_match(self.state) {
+            self.state = self.tables.automaton.next_state(Anchored::No, self.state, byte);
+            if self.tables.automaton.is_special(self.state) && self.tables.automaton.is_match(self.state) {
                 self.matched();
             }
         }
@@ -201,20 +208,21 @@ impl Reader {
 
     /// The fragments that end here.
     fn matched(&mut self) {
-        for at in 0..self.automaton.match_len(self.state) {
-            let fragment = self.automaton.match_pattern(self.state, at).as_usize();
-            self.fragments[fragment].seen = self.line;
-            for what in &self.fragments[fragment].uses {
+        let tables = self.tables;
+        for at in 0..tables.automaton.match_len(self.state) {
+            let fragment = tables.automaton.match_pattern(self.state, at).as_usize();
+            self.seen[fragment] = self.line;
+            for what in &tables.uses[fragment] {
                 match *what {
                     Use::Anchor => self.anchored = true,
                     Use::Context(number) => self.contexts[number] = true,
                     Use::Unless => {}
                     Use::Tell { text, tell } => {
                         let near = |word: &usize| {
-                            let seen = self.fragments[*word].seen;
+                            let seen = self.seen[*word];
                             seen > 0 && self.line - seen <= NEAR
                         };
-                        if !self.hits.contains(&text) && self.tells[text][tell].iter().all(near) {
+                        if !self.hits.contains(&text) && tables.tells[text][tell].iter().all(near) {
                             self.hits.push(text);
                         }
                     }
@@ -243,14 +251,14 @@ impl Reader {
     }
 
     fn tell(&mut self, number: usize, plain: &str, raw: &[u8]) {
-        if self.unless[number].iter().any(|word| self.fragments[*word].seen == self.line) {
+        if self.tables.unless[number].iter().any(|word| self.seen[*word] == self.line) {
             return;
         }
         if let Some(told) = self.told.get_mut(&number) {
             told.times += 1;
             return;
         }
-        let Some(text) = texts::all().nth(number) else { return };
+        let text = self.tables.texts[number];
         let causes = match text.refine {
             None => text.causes,
             Some(refine) => match refine(plain) {
@@ -276,10 +284,8 @@ impl Reader {
         told.times += 1;
     }
 
-    /// What it came to. The reader can take the next text then.
-    pub fn end(mut self) -> Reading {
-        // A text that ends without a line's end has been settled with its last piece.
-        self.state = self.start;
+    /// What it came to.
+    pub fn end(self) -> Reading {
         let mut told: Vec<Told> = self.told.into_values().chain(self.numbers.into_values()).collect();
         let telling = |told: &Told| told.causes.iter().any(|cause| cause.id != context::BENIGN);
         if told.iter().any(telling) {

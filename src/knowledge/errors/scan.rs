@@ -120,7 +120,10 @@ mod tests {
     fn escapes_of_engines_and_colours_of_terminals_are_gone() {
         for (text, wanted) in [
             (r#"driver \"\" with  capabilities: [[gpu]]"#, r#"driver "" with capabilities: [[gpu]]"#),
-            (r#"Auto-detected mode as 'legacy'\nnvidia-container-cli: x"#, "auto-detected mode as 'legacy' nvidia-container-cli: x"),
+            (
+                r#"Auto-detected mode as 'legacy'\nnvidia-container-cli: x"#,
+                "auto-detected mode as 'legacy' nvidia-container-cli: x",
+            ),
             (r"condition: cuda\u003e=12.4", "condition: cuda>=12.4"),
             (r#"exec: \\\"nvidia-smi\\\": executable"#, r#"exec: "nvidia-smi": executable"#),
             ("\u{1b}[31mCUDA\u{1b}[0m error", "cuda error"),

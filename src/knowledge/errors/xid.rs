@@ -108,7 +108,8 @@ pub fn causes(number: u32) -> &'static [Cause] {
     }
 }
 
-const OTHERS: Cause = low("xid-recent", "Xid {found}: the lines before it in the kernel's log may name an earlier one.");
+const OTHERS: Cause =
+    low("xid-recent", "Xid {found}: the lines before it in the kernel's log may name an earlier one.");
 const PROGRAM: &[Cause] = &[
     medium("not-a-gpu-problem", "Xid {found} usually comes from the program that ran on the GPU, not from the GPU."),
     medium("xid-recent", "If it comes with several programs, or on one GPU only, it is that GPU's."),
@@ -135,12 +136,18 @@ const FAILED: &[Cause] = &[
     OTHERS,
 ];
 const RESET: &[Cause] = &[
-    high("gpu-reset-required", "Xid {found}: the GPU or its firmware stopped, and works again after a reset or a reboot."),
+    high(
+        "gpu-reset-required",
+        "Xid {found}: the GPU or its firmware stopped, and works again after a reset or a reboot.",
+    ),
     low("gpu-fallen-off-bus", "The GPU may not answer on the bus any more."),
     OTHERS,
 ];
 const LINK: &[Cause] = &[
-    medium("gpu-reset-required", "Xid {found} is a fault of a link between GPUs; a reset of all that are linked clears it."),
+    medium(
+        "gpu-reset-required",
+        "Xid {found} is a fault of a link between GPUs; a reset of all that are linked clears it.",
+    ),
     medium("fabric-not-ready", "Where NVSwitches link them, the Fabric Manager has to be up again."),
     OTHERS,
 ];

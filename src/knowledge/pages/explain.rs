@@ -12,9 +12,7 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[],
         tells_apart: "No other line says that something failed.",
         verify: &["gpu-preflight host"],
-        remedy: &[
-            step(Action::None, "Nothing is to be done.", None),
-        ],
+        remedy: &[step(Action::None, "Nothing is to be done.", None)],
     },
     Page {
         id: "not-a-gpu-problem",
@@ -23,9 +21,7 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[],
         tells_apart: "A small CUDA program, or nvidia-smi, works in the same container.",
         verify: &["gpu-preflight host", "gpu-preflight container ID"],
-        remedy: &[
-            step(Action::None, "Look at the program's own message, in the lines before this one.", None),
-        ],
+        remedy: &[step(Action::None, "Look at the program's own message, in the lines before this one.", None)],
     },
     Page {
         id: "apparmor-in-lxc",
@@ -35,9 +31,21 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "A container without any GPU fails in the same way, and systemd-detect-virt says lxc.",
         verify: &["systemd-detect-virt; docker run --rm hello-world"],
         remedy: &[
-            step(Action::ConfigureEngine, "Allow nesting for the LXC container, on its host.", Some("pct set ID --features nesting=1,keyctl=1")),
-            step(Action::ChangePackages, "Update runc or containerd, or LXC on the host: several releases had this fault.", None),
-            step(Action::ConfigureEngine, "Or run without AppArmor in it, if that is acceptable.", Some("docker run --security-opt apparmor=unconfined ...")),
+            step(
+                Action::ConfigureEngine,
+                "Allow nesting for the LXC container, on its host.",
+                Some("pct set ID --features nesting=1,keyctl=1"),
+            ),
+            step(
+                Action::ChangePackages,
+                "Update runc or containerd, or LXC on the host: several releases had this fault.",
+                None,
+            ),
+            step(
+                Action::ConfigureEngine,
+                "Or run without AppArmor in it, if that is acceptable.",
+                Some("docker run --security-opt apparmor=unconfined ..."),
+            ),
         ],
     },
     Page {
@@ -58,11 +66,26 @@ pub(super) const PAGES: &[Page] = &[
         why: "torch.load puts tensors where they were when the model was saved: \"Attempting to deserialize object on a CUDA device\". If torch sees no GPU, or fewer, it fails.",
         severities: &[],
         tells_apart: "torch.cuda.is_available() is False and shall be, or the model was saved on a GPU of a higher number.",
-        verify: &["gpu-preflight container ID", "python3 -c 'import torch; print(torch.__version__, torch.cuda.is_available(), torch.cuda.device_count())'   # in the container"],
+        verify: &[
+            "gpu-preflight container ID",
+            "python3 -c 'import torch; print(torch.__version__, torch.cuda.is_available(), torch.cuda.device_count())'   # in the container",
+        ],
         remedy: &[
-            step(Action::PassGpu, "If it is meant to run on a GPU: give the container one, and find out why torch sees none.", Some("docker run --gpus all IMAGE")),
-            step(Action::ChangeEnvironment, "If it is meant to run without: load it so.", Some("torch.load(FILE, map_location=\"cpu\")")),
-            step(Action::ChangeEnvironment, "If the model was saved on another number: map that.", Some("torch.load(FILE, map_location=\"cuda:0\")")),
+            step(
+                Action::PassGpu,
+                "If it is meant to run on a GPU: give the container one, and find out why torch sees none.",
+                Some("docker run --gpus all IMAGE"),
+            ),
+            step(
+                Action::ChangeEnvironment,
+                "If it is meant to run without: load it so.",
+                Some("torch.load(FILE, map_location=\"cpu\")"),
+            ),
+            step(
+                Action::ChangeEnvironment,
+                "If the model was saved on another number: map that.",
+                Some("torch.load(FILE, map_location=\"cuda:0\")"),
+            ),
         ],
     },
 ];

@@ -16,7 +16,11 @@ pub(super) const PAGES: &[Page] = &[
         remedy: &[
             step(Action::UpdateDriver, "Install a driver that offers the CUDA that the image asks for.", None),
             step(Action::ChangeImage, "Take an image for an older CUDA.", None),
-            step(Action::ChangeEnvironment, "If what runs in it needs less, switch the test off.", Some("docker run -e NVIDIA_DISABLE_REQUIRE=true ...")),
+            step(
+                Action::ChangeEnvironment,
+                "If what runs in it needs less, switch the test off.",
+                Some("docker run -e NVIDIA_DISABLE_REQUIRE=true ..."),
+            ),
         ],
     },
     Page {
@@ -27,7 +31,11 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "The driver's CUDA (nvidia-smi, top right) has a lower major version than the framework's (torch.version.cuda).",
         verify: &["gpu-preflight image REF", "nvidia-smi; python3 -c 'import torch; print(torch.version.cuda)'"],
         remedy: &[
-            step(Action::ChangeImage, "Install the framework's build for the driver's CUDA.", Some("pip install torch --index-url https://download.pytorch.org/whl/cu126")),
+            step(
+                Action::ChangeImage,
+                "Install the framework's build for the driver's CUDA.",
+                Some("pip install torch --index-url https://download.pytorch.org/whl/cu126"),
+            ),
             step(Action::UpdateDriver, "Or install a newer driver.", None),
             step(Action::ChangeEnvironment, "On data centre GPUs CUDA's compat libraries may do.", None),
         ],
@@ -63,9 +71,11 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Note],
         tells_apart: "Most of it works; single calls fail with not supported in the installed driver.",
         verify: &["gpu-preflight image REF"],
-        remedy: &[
-            step(Action::UpdateDriver, "Install a driver as new as the image's CUDA if something is lacking.", None),
-        ],
+        remedy: &[step(
+            Action::UpdateDriver,
+            "Install a driver as new as the image's CUDA if something is lacking.",
+            None,
+        )],
     },
     Page {
         id: "ptx-newer-than-driver",
@@ -87,9 +97,7 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Note],
         tells_apart: "nvidia-smi in the container shows a newer CUDA than on the host.",
         verify: &["gpu-preflight image REF", "gpu-preflight container ID"],
-        remedy: &[
-            step(Action::None, "Nothing is to be done.", None),
-        ],
+        remedy: &[step(Action::None, "Nothing is to be done.", None)],
     },
     Page {
         id: "compat-on-unsupported-gpu",
@@ -97,9 +105,17 @@ pub(super) const PAGES: &[Page] = &[
         why: "The image's compat libcuda wins over the driver's, and the GPU is no data centre one: error 804. A newer driver is not what it takes.",
         severities: &[Severity::Error, Severity::Warning],
         tells_apart: "The GPU is a GeForce or another consumer card, and the image has /usr/local/cuda/compat.",
-        verify: &["gpu-preflight image REF", "gpu-preflight container ID", "ls /usr/local/cuda*/compat; ldconfig -p | grep libcuda   # in the container"],
+        verify: &[
+            "gpu-preflight image REF",
+            "gpu-preflight container ID",
+            "ls /usr/local/cuda*/compat; ldconfig -p | grep libcuda   # in the container",
+        ],
         remedy: &[
-            step(Action::ChangeEnvironment, "Keep the compat directory out of the loader's path.", Some("docker run -e LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu ...")),
+            step(
+                Action::ChangeEnvironment,
+                "Keep the compat directory out of the loader's path.",
+                Some("docker run -e LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu ..."),
+            ),
             step(Action::ChangeImage, "Remove it from the image.", Some("rm -rf /usr/local/cuda*/compat && ldconfig")),
             step(Action::ChangeImage, "Or take an image for the driver's CUDA.", None),
             step(Action::UpdateDriver, "A driver newer than the image's compat libraries makes them lose, too.", None),
@@ -111,11 +127,27 @@ pub(super) const PAGES: &[Page] = &[
         why: "The loader finds the image's compat libcuda first, and it is older than the kernel's driver: error 803, or no device.",
         severities: &[Severity::Error],
         tells_apart: "It fails in this image only; nvidia-smi in the container shows an older CUDA than on the host.",
-        verify: &["gpu-preflight image REF", "gpu-preflight container ID", "ldconfig -p | grep libcuda.so.1; nvidia-smi   # in the container"],
+        verify: &[
+            "gpu-preflight image REF",
+            "gpu-preflight container ID",
+            "ldconfig -p | grep libcuda.so.1; nvidia-smi   # in the container",
+        ],
         remedy: &[
-            step(Action::ChangeEnvironment, "Keep the compat directory out of the loader's path.", Some("docker run -e LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu ...")),
-            step(Action::ChangeImage, "Remove it from the image, with its line in /etc/ld.so.conf.d.", Some("rm -rf /usr/local/cuda*/compat && ldconfig")),
-            step(Action::RegenerateCdi, "Make the CDI specification anew with a current toolkit, which judges compat libraries by their own note.", None),
+            step(
+                Action::ChangeEnvironment,
+                "Keep the compat directory out of the loader's path.",
+                Some("docker run -e LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu ..."),
+            ),
+            step(
+                Action::ChangeImage,
+                "Remove it from the image, with its line in /etc/ld.so.conf.d.",
+                Some("rm -rf /usr/local/cuda*/compat && ldconfig"),
+            ),
+            step(
+                Action::RegenerateCdi,
+                "Make the CDI specification anew with a current toolkit, which judges compat libraries by their own note.",
+                None,
+            ),
         ],
     },
     Page {
@@ -127,7 +159,11 @@ pub(super) const PAGES: &[Page] = &[
         verify: &["gpu-preflight host", "gpu-preflight image REF", "nvidia-ctk --version"],
         remedy: &[
             step(Action::ChangePackages, "Update the toolkit to 1.17.5 or newer.", None),
-            step(Action::ChangeEnvironment, "Put the compat directory first yourself, on data centre GPUs only.", Some("docker run -e LD_LIBRARY_PATH=/usr/local/cuda/compat ...")),
+            step(
+                Action::ChangeEnvironment,
+                "Put the compat directory first yourself, on data centre GPUs only.",
+                Some("docker run -e LD_LIBRARY_PATH=/usr/local/cuda/compat ..."),
+            ),
             step(Action::UpdateDriver, "Or install a driver as new as the image's CUDA.", None),
         ],
     },
@@ -139,7 +175,11 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "The GPU is old (K80, M60), and the image has compat libraries of a branch that dropped it.",
         verify: &["gpu-preflight image REF", "nvidia-smi -L; ls /usr/local/cuda*/compat"],
         remedy: &[
-            step(Action::ChangeEnvironment, "Keep the compat directory out of the loader's path.", Some("docker run -e LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu ...")),
+            step(
+                Action::ChangeEnvironment,
+                "Keep the compat directory out of the loader's path.",
+                Some("docker run -e LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu ..."),
+            ),
             step(Action::ChangeImage, "Take an image for a CUDA that supports the GPU.", None),
         ],
     },
@@ -149,9 +189,16 @@ pub(super) const PAGES: &[Page] = &[
         why: "A framework is built for a list of GPU architectures; on any other the first kernel fails with no kernel image.",
         severities: &[Severity::Error, Severity::Warning],
         tells_apart: "torch.cuda.get_arch_list() does not name the GPU's sm_XX.",
-        verify: &["gpu-preflight image REF", "python3 -c 'import torch; print(torch.cuda.get_arch_list(), torch.cuda.get_device_capability())'"],
+        verify: &[
+            "gpu-preflight image REF",
+            "python3 -c 'import torch; print(torch.cuda.get_arch_list(), torch.cuda.get_device_capability())'",
+        ],
         remedy: &[
-            step(Action::ChangeImage, "Install a build that supports the GPU: for Blackwell one for CUDA 12.8 or newer, for Volta and older one for CUDA 12.6 or older.", Some("pip install torch --index-url https://download.pytorch.org/whl/cu128")),
+            step(
+                Action::ChangeImage,
+                "Install a build that supports the GPU: for Blackwell one for CUDA 12.8 or newer, for Volta and older one for CUDA 12.6 or older.",
+                Some("pip install torch --index-url https://download.pytorch.org/whl/cu128"),
+            ),
             step(Action::ChangeImage, "Or build it for this GPU.", Some("TORCH_CUDA_ARCH_LIST=12.0 ...")),
         ],
     },
@@ -162,9 +209,11 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Note],
         tells_apart: "The framework itself works on the GPU; only calls into the extension fail.",
         verify: &["gpu-preflight image REF", "cuobjdump --list-elf EXTENSION.so"],
-        remedy: &[
-            step(Action::ChangeImage, "Compile it for this GPU.", Some("TORCH_CUDA_ARCH_LIST=\"8.6;9.0;12.0\" pip install --no-build-isolation ...")),
-        ],
+        remedy: &[step(
+            Action::ChangeImage,
+            "Compile it for this GPU.",
+            Some("TORCH_CUDA_ARCH_LIST=\"8.6;9.0;12.0\" pip install --no-build-isolation ..."),
+        )],
     },
     Page {
         id: "gpu-generation-dropped",
@@ -186,8 +235,16 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "torch.version.cuda is None, or the package's version ends in +cpu.",
         verify: &["gpu-preflight image REF", "python3 -c 'import torch; print(torch.__version__, torch.version.cuda)'"],
         remedy: &[
-            step(Action::ChangeImage, "Install the build for CUDA.", Some("pip install torch --index-url https://download.pytorch.org/whl/cu126")),
-            step(Action::ChangeImage, "Remove a second build that wins, such as onnxruntime beside onnxruntime-gpu.", Some("pip uninstall onnxruntime")),
+            step(
+                Action::ChangeImage,
+                "Install the build for CUDA.",
+                Some("pip install torch --index-url https://download.pytorch.org/whl/cu126"),
+            ),
+            step(
+                Action::ChangeImage,
+                "Remove a second build that wins, such as onnxruntime beside onnxruntime-gpu.",
+                Some("pip uninstall onnxruntime"),
+            ),
         ],
     },
     Page {
@@ -197,9 +254,7 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Warning],
         tells_apart: "The missing library's number (libcublasLt.so.11) is not the installed CUDA's.",
         verify: &["gpu-preflight image REF", "pip list | grep -i -E 'nvidia|torch|onnx|cupy'"],
-        remedy: &[
-            step(Action::ChangeImage, "Install all parts for one CUDA.", None),
-        ],
+        remedy: &[step(Action::ChangeImage, "Install all parts for one CUDA.", None)],
     },
     Page {
         id: "framework-cuda-library-missing",
@@ -209,8 +264,16 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "The library that the text names is nowhere in the image.",
         verify: &["gpu-preflight image REF", "find / -name 'libcudnn*' -o -name 'libnvrtc*' -o -name 'libcublas*'"],
         remedy: &[
-            step(Action::ChangeImage, "Install it, in the version that the framework asks for.", Some("pip install nvidia-cudnn-cu12")),
-            step(Action::ChangeImage, "Or take a base image that has it: runtime in place of base, cudnn in the tag.", None),
+            step(
+                Action::ChangeImage,
+                "Install it, in the version that the framework asks for.",
+                Some("pip install nvidia-cudnn-cu12"),
+            ),
+            step(
+                Action::ChangeImage,
+                "Or take a base image that has it: runtime in place of base, cudnn in the tag.",
+                None,
+            ),
         ],
     },
     Page {
@@ -221,7 +284,11 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "The entry in the message is a UUID, and it works with a number.",
         verify: &["gpu-preflight container ID", "echo $CUDA_VISIBLE_DEVICES"],
         remedy: &[
-            step(Action::ChangeEnvironment, "Give numbers, which in a container count from 0.", Some("CUDA_VISIBLE_DEVICES=0")),
+            step(
+                Action::ChangeEnvironment,
+                "Give numbers, which in a container count from 0.",
+                Some("CUDA_VISIBLE_DEVICES=0"),
+            ),
             step(Action::ChangeImage, "Or update the program.", None),
         ],
     },
@@ -232,9 +299,7 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Note],
         tells_apart: "Container 0 works, others say that no devices were found.",
         verify: &["gpu-preflight container ID", "nvidia-smi -L   # in the container"],
-        remedy: &[
-            step(Action::ChangeImage, "Use 0 in the container, or UUIDs.", None),
-        ],
+        remedy: &[step(Action::ChangeImage, "Use 0 in the container, or UUIDs.", None)],
     },
     Page {
         id: "driver-libs-in-image",
@@ -244,7 +309,11 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "The host's own nvidia-smi works; the image has packages such as libnvidia-compute or nvidia-utils.",
         verify: &["gpu-preflight image REF", "dpkg -l | grep -E 'nvidia-(utils|driver)|libnvidia'   # in the image"],
         remedy: &[
-            step(Action::ChangeImage, "Remove the driver's packages from the image.", Some("apt-get purge 'libnvidia-*' 'nvidia-utils-*'")),
+            step(
+                Action::ChangeImage,
+                "Remove the driver's packages from the image.",
+                Some("apt-get purge 'libnvidia-*' 'nvidia-utils-*'"),
+            ),
             step(Action::ChangeImage, "Install cuda-toolkit, not cuda, and with --no-install-recommends.", None),
         ],
     },
@@ -254,10 +323,15 @@ pub(super) const PAGES: &[Page] = &[
         why: "An image committed from a container with a GPU keeps the mount points: empty libcuda.so.*, which the loader finds.",
         severities: &[Severity::Warning],
         tells_apart: "ls -l shows libraries of the driver with 0 bytes in the image.",
-        verify: &["gpu-preflight image REF", "find / -name 'libcuda.so*' -size 0 -o -name 'libnvidia*' -size 0   # in the image"],
-        remedy: &[
-            step(Action::ChangeImage, "Delete them from the image, and build it from a Dockerfile rather than by commit.", Some("find / -xdev -name 'lib*.so.[0-9]*' -size 0 -delete && ldconfig")),
+        verify: &[
+            "gpu-preflight image REF",
+            "find / -name 'libcuda.so*' -size 0 -o -name 'libnvidia*' -size 0   # in the image",
         ],
+        remedy: &[step(
+            Action::ChangeImage,
+            "Delete them from the image, and build it from a Dockerfile rather than by commit.",
+            Some("find / -xdev -name 'lib*.so.[0-9]*' -size 0 -delete && ldconfig"),
+        )],
     },
     Page {
         id: "cuda-stub-loaded",
@@ -265,10 +339,18 @@ pub(super) const PAGES: &[Page] = &[
         why: "The stub is only for linking: CUDA says error 34, or -1.",
         severities: &[Severity::Error, Severity::Warning],
         tells_apart: "The loader's path has a directory named stubs.",
-        verify: &["gpu-preflight image REF", "gpu-preflight container ID", "echo $LD_LIBRARY_PATH; ldconfig -p | grep libcuda   # in the container"],
+        verify: &[
+            "gpu-preflight image REF",
+            "gpu-preflight container ID",
+            "echo $LD_LIBRARY_PATH; ldconfig -p | grep libcuda   # in the container",
+        ],
         remedy: &[
             step(Action::ChangeEnvironment, "Take the stubs directory out of LD_LIBRARY_PATH.", None),
-            step(Action::PassGpu, "If the stub is the only libcuda: give the container a GPU.", Some("docker run --gpus all IMAGE")),
+            step(
+                Action::PassGpu,
+                "If the stub is the only libcuda: give the container a GPU.",
+                Some("docker run --gpus all IMAGE"),
+            ),
             step(Action::ChangeImage, "Remove the directory from /etc/ld.so.conf.d, and links to it.", None),
         ],
     },
@@ -278,10 +360,15 @@ pub(super) const PAGES: &[Page] = &[
         why: "NVIDIA's programs and libraries need glibc; in Alpine and others with musl they are there and do not start.",
         severities: &[Severity::Warning],
         tells_apart: "The image has /lib/ld-musl-x86_64.so.1, and ls shows the program that the shell says is absent.",
-        verify: &["gpu-preflight image REF", "cat /etc/os-release; ls -l $(command -v nvidia-smi)   # in the container"],
-        remedy: &[
-            step(Action::ChangeImage, "Take a base image with glibc, such as debian, ubuntu or nvidia/cuda.", None),
+        verify: &[
+            "gpu-preflight image REF",
+            "cat /etc/os-release; ls -l $(command -v nvidia-smi)   # in the container",
         ],
+        remedy: &[step(
+            Action::ChangeImage,
+            "Take a base image with glibc, such as debian, ubuntu or nvidia/cuda.",
+            None,
+        )],
     },
     Page {
         id: "no-minimum-declared",
@@ -290,9 +377,11 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Note],
         tells_apart: "The image has none of these variables.",
         verify: &["gpu-preflight image REF"],
-        remedy: &[
-            step(Action::ChangeImage, "Declare it in the image.", Some("ENV NVIDIA_REQUIRE_CUDA=\"cuda>=12.4\"")),
-        ],
+        remedy: &[step(
+            Action::ChangeImage,
+            "Declare it in the image.",
+            Some("ENV NVIDIA_REQUIRE_CUDA=\"cuda>=12.4\""),
+        )],
     },
     Page {
         id: "healthcheck-blind-to-gpu",
@@ -301,8 +390,10 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Note],
         tells_apart: "The image has a HEALTHCHECK that asks only the network or a process.",
         verify: &["gpu-preflight image REF"],
-        remedy: &[
-            step(Action::ChangeImage, "Use gpu-preflight healthcheck in it.", Some("HEALTHCHECK CMD [\"gpu-preflight\", \"healthcheck\"]")),
-        ],
+        remedy: &[step(
+            Action::ChangeImage,
+            "Use gpu-preflight healthcheck in it.",
+            Some("HEALTHCHECK CMD [\"gpu-preflight\", \"healthcheck\"]"),
+        )],
     },
 ];

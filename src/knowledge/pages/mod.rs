@@ -48,9 +48,10 @@ mod tests {
             let texts = [page.title, page.why, page.tells_apart].into_iter();
             for text in texts.chain(page.remedy.iter().map(|step| step.text)).chain(page.verify.iter().copied()) {
                 assert!(text.is_ascii(), "{id}: {text}");
-                let lower = text.to_ascii_lowercase();
-                assert!(FORBIDDEN.iter().all(|phrase| !lower.contains(phrase)), "{id}: {text}");
             }
+            // A check to come prints its title through engines, and they look for these.
+            let lower = page.title.to_ascii_lowercase();
+            assert!(FORBIDDEN.iter().all(|phrase| !lower.contains(phrase)), "{id}: {}", page.title);
             assert!(!page.remedy.is_empty(), "{id}: no way out");
         }
     }

@@ -24,9 +24,18 @@ pub(super) const PAGES: &[Page] = &[
         why: "The toolkit mounts the libraries and runs ldconfig for the container; where that fails they are there and not found: \"couldn't find libnvidia-ml.so library in your system\".",
         severities: &[Severity::Warning],
         tells_apart: "The file libnvidia-ml.so.1 is in the container, and ldconfig -p does not list it; it works after ldconfig.",
-        verify: &["gpu-preflight container ID", "ldconfig -p | grep nvidia; find / -name 'libnvidia-ml.so*'   # in the container"],
+        verify: &[
+            "gpu-preflight container ID",
+            "ldconfig -p | grep nvidia; find / -name 'libnvidia-ml.so*'   # in the container",
+        ],
         remedy: &[
-            step(Action::ConfigureEngine, "Let the toolkit use the host's real ldconfig.", Some("ldconfig = \"@/sbin/ldconfig.real\"   # /etc/nvidia-container-runtime/config.toml, section nvidia-container-cli")),
+            step(
+                Action::ConfigureEngine,
+                "Let the toolkit use the host's real ldconfig.",
+                Some(
+                    "ldconfig = \"@/sbin/ldconfig.real\"   # /etc/nvidia-container-runtime/config.toml, section nvidia-container-cli",
+                ),
+            ),
             step(Action::ChangeEnvironment, "For one container run ldconfig in it first.", Some("ldconfig")),
             step(Action::ChangePackages, "Update the toolkit.", None),
         ],
@@ -39,8 +48,18 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "It works after nvidia-cdi-refresh was started again.",
         verify: &["gpu-preflight host", "systemctl status nvidia-cdi-refresh; ls -l /var/run/cdi"],
         remedy: &[
-            step(Action::RegenerateCdi, "Make it now.", Some("systemctl restart nvidia-cdi-refresh   # or: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")),
-            step(Action::StartService, "Load the driver's modules earlier at boot, and let the service come after them.", Some("printf 'nvidia\\nnvidia_uvm\\n' > /etc/modules-load.d/nvidia.conf")),
+            step(
+                Action::RegenerateCdi,
+                "Make it now.",
+                Some(
+                    "systemctl restart nvidia-cdi-refresh   # or: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+                ),
+            ),
+            step(
+                Action::StartService,
+                "Load the driver's modules earlier at boot, and let the service come after them.",
+                Some("printf 'nvidia\\nnvidia_uvm\\n' > /etc/modules-load.d/nvidia.conf"),
+            ),
         ],
     },
     Page {
@@ -49,7 +68,10 @@ pub(super) const PAGES: &[Page] = &[
         why: "An engine's CDI library drops a file whole if it has a version or field that it does not know.",
         severities: &[Severity::Warning],
         tells_apart: "nvidia-ctk cdi list shows the device, the engine's log says that it could not load the file.",
-        verify: &["gpu-preflight host", "grep -h cdiVersion /etc/cdi/* /var/run/cdi/*; journalctl -u docker -u containerd | grep -i cdi"],
+        verify: &[
+            "gpu-preflight host",
+            "grep -h cdiVersion /etc/cdi/* /var/run/cdi/*; journalctl -u docker -u containerd | grep -i cdi",
+        ],
         remedy: &[
             step(Action::ChangePackages, "Update the engine.", None),
             step(Action::RegenerateCdi, "Or make the specification with an older toolkit.", None),
@@ -64,7 +86,11 @@ pub(super) const PAGES: &[Page] = &[
         verify: &["docker context ls; docker info | grep -i 'operating system'"],
         remedy: &[
             step(Action::ConfigureEngine, "Use the machine's own Docker Engine.", Some("docker context use default")),
-            step(Action::ChangePackages, "Install Docker Engine and the toolkit if there is none, and remove Docker Desktop.", None),
+            step(
+                Action::ChangePackages,
+                "Install Docker Engine and the toolkit if there is none, and remove Docker Desktop.",
+                None,
+            ),
         ],
     },
     Page {
@@ -75,8 +101,16 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "The runtime is runsc, and the same container works under runc.",
         verify: &["runsc nvproxy list-supported-drivers"],
         remedy: &[
-            step(Action::ChangePackages, "Update gVisor, or install a driver version that it lists.", Some("runsc nvproxy list-supported-drivers")),
-            step(Action::ConfigureEngine, "Or take the nearest version that it knows, at your risk.", Some("runsc --nvproxy --nvproxy-driver-version=...")),
+            step(
+                Action::ChangePackages,
+                "Update gVisor, or install a driver version that it lists.",
+                Some("runsc nvproxy list-supported-drivers"),
+            ),
+            step(
+                Action::ConfigureEngine,
+                "Or take the nearest version that it knows, at your risk.",
+                Some("runsc --nvproxy --nvproxy-driver-version=..."),
+            ),
         ],
     },
     Page {
@@ -87,8 +121,16 @@ pub(super) const PAGES: &[Page] = &[
         tells_apart: "nvidia-smi fails in WSL itself, and /dev/dxg is absent or useless.",
         verify: &["ls -l /dev/dxg; /usr/lib/wsl/lib/nvidia-smi", "wsl.exe --status"],
         remedy: &[
-            step(Action::ConfigureEngine, "Use WSL 2, up to date.", Some("wsl.exe --update; wsl.exe --set-version DISTRIBUTION 2")),
-            step(Action::ConfigureEngine, "Put a card that is in TCC or compute mode into WDDM mode, on Windows.", Some("nvidia-smi -fdm 0")),
+            step(
+                Action::ConfigureEngine,
+                "Use WSL 2, up to date.",
+                Some("wsl.exe --update; wsl.exe --set-version DISTRIBUTION 2"),
+            ),
+            step(
+                Action::ConfigureEngine,
+                "Put a card that is in TCC or compute mode into WDDM mode, on Windows.",
+                Some("nvidia-smi -fdm 0"),
+            ),
             step(Action::UpdateDriver, "Install a driver for Windows that supports WSL; none inside WSL.", None),
         ],
     },
@@ -99,8 +141,10 @@ pub(super) const PAGES: &[Page] = &[
         severities: &[Severity::Error],
         tells_apart: "The machine is a Jetson and the image's name says sbsa or nothing, or the reverse.",
         verify: &["gpu-preflight image REF", "cat /etc/nv_tegra_release"],
-        remedy: &[
-            step(Action::ChangeImage, "Take the image for this machine: tags with -igpu or l4t for Jetson before Thor, plain arm64 ones for servers.", None),
-        ],
+        remedy: &[step(
+            Action::ChangeImage,
+            "Take the image for this machine: tags with -igpu or l4t for Jetson before Thor, plain arm64 ones for servers.",
+            None,
+        )],
     },
 ];

@@ -10,9 +10,15 @@ pub(super) const TEXTS: &[Text] = &[
         after: Some("unresolvable cdi devices"),
         causes: &[
             medium("cdi-spec-missing", "No specification names {found}: perhaps none was ever made."),
-            medium("cdi-spec-dir-not-searched", "There may be one in a directory that this engine does not read, such as /run/cdi."),
+            medium(
+                "cdi-spec-dir-not-searched",
+                "There may be one in a directory that this engine does not read, such as /run/cdi.",
+            ),
             medium("cdi-spec-stale", "One made before a change of MIG or of the driver lacks devices of today."),
-            low("cdi-spec-not-generated-at-boot", "/var/run/cdi is empty after boot until the specification is made again."),
+            low(
+                "cdi-spec-not-generated-at-boot",
+                "/var/run/cdi is empty after boot until the specification is made again.",
+            ),
             low("cdi-spec-conflict", "A device that two files name equally counts as none."),
         ],
         ..Text::PLAIN
@@ -54,9 +60,18 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "a CDI specification that the engine cannot read",
-        tells: &[&["failed to load cdi spec"], &["cdi", "unknown field"], &["cdi", "invalid version"], &["cdi", "unsupported version"], &["cdi spec", "failed to parse"]],
+        tells: &[
+            &["failed to load cdi spec"],
+            &["cdi", "unknown field"],
+            &["cdi", "invalid version"],
+            &["cdi", "unsupported version"],
+            &["cdi spec", "failed to parse"],
+        ],
         causes: &[
-            high("cdi-spec-too-new", "The engine's CDI library is older than the specification: a field or version that it does not know drops the whole file."),
+            high(
+                "cdi-spec-too-new",
+                "The engine's CDI library is older than the specification: a field or version that it does not know drops the whole file.",
+            ),
             medium("cdi-spec-missing", "A dropped file is as none."),
             low("cdi-spec-stale", "It may also be damaged; make it anew."),
         ],

@@ -10,22 +10,48 @@ pub(super) const PROGRAM: &str = "an error of the program that uses CUDA";
 pub(super) const TEXTS: &[Text] = &[
     Text {
         name: "CUDA unknown error, as PyTorch has it",
-        tells: &[&["cuda unknown error - this may be due to"], &["cuda unknown error"], &["incorrectly set up environment"]],
+        tells: &[
+            &["cuda unknown error - this may be due to"],
+            &["cuda unknown error"],
+            &["incorrectly set up environment"],
+        ],
         causes: &[
-            medium("uvm-broken-after-resume", "If it worked before the machine slept: nvidia_uvm is broken since. On the host it fails as well, and nvidia-smi works."),
-            medium("uvm-module-not-loaded", "If it fails since a boot: the module nvidia_uvm is not loaded, and CUDA cannot start."),
-            medium("uvm-major-mismatch", "If it fails in containers only: /dev/nvidia-uvm in it has the number of an earlier boot."),
+            medium(
+                "uvm-broken-after-resume",
+                "If it worked before the machine slept: nvidia_uvm is broken since. On the host it fails as well, and nvidia-smi works.",
+            ),
+            medium(
+                "uvm-module-not-loaded",
+                "If it fails since a boot: the module nvidia_uvm is not loaded, and CUDA cannot start.",
+            ),
+            medium(
+                "uvm-major-mismatch",
+                "If it fails in containers only: /dev/nvidia-uvm in it has the number of an earlier boot.",
+            ),
             medium("uvm-node-missing", "Or the container was not given /dev/nvidia-uvm."),
-            medium("cdi-spec-lacks-uvm", "Or its CDI specification was made before the module was loaded, and does not name the node."),
+            medium(
+                "cdi-spec-lacks-uvm",
+                "Or its CDI specification was made before the module was loaded, and does not name the node.",
+            ),
             low("uvm-hmm-open-module", "The open module's HMM fails on some kernels of Enterprise Linux."),
             low("node-access-refused", "Or the container's user may not open the node."),
-            low("cuda-visible-devices-bad-form", "What the message itself suggests is rare: CUDA_VISIBLE_DEVICES with a value that CUDA cannot read."),
+            low(
+                "cuda-visible-devices-bad-form",
+                "What the message itself suggests is rare: CUDA_VISIBLE_DEVICES with a value that CUDA cannot read.",
+            ),
         ],
         ..Text::PLAIN
     },
     Text {
         name: "CUDA 999: unknown error",
-        tells: &[&["failed to initialize cuda: unknown error"], &["cuda error: unknown error"], &["cuda_init", "unknown error"], &["cuinit", "unknown error"], &["cudagetdevicecount", "unknown error"], &["error 999"]],
+        tells: &[
+            &["failed to initialize cuda: unknown error"],
+            &["cuda error: unknown error"],
+            &["cuda_init", "unknown error"],
+            &["cuinit", "unknown error"],
+            &["cudagetdevicecount", "unknown error"],
+            &["error 999"],
+        ],
         codes: &[Cuda(999)],
         unless: &["cuda unknown error", "nvidia-container-cli", "unknown error (-1)"],
         causes: &[
@@ -45,8 +71,14 @@ pub(super) const TEXTS: &[Text] = &[
         codes: &[Cuda(100)],
         unless: &["failed call to cuinit"],
         causes: &[
-            medium("cuda-visible-devices-out-of-range", "libcuda is there and sees no GPU: CUDA_VISIBLE_DEVICES may name a number that the container does not have."),
-            medium("gpu-not-requested", "A libcuda of the image may be the one that answers, in a container without a GPU."),
+            medium(
+                "cuda-visible-devices-out-of-range",
+                "libcuda is there and sees no GPU: CUDA_VISIBLE_DEVICES may name a number that the container does not have.",
+            ),
+            medium(
+                "gpu-not-requested",
+                "A libcuda of the image may be the one that answers, in a container without a GPU.",
+            ),
             medium("compat-dropped-gpu-generation", "A compat libcuda in use may no longer know this old GPU."),
             low("cuda-visible-devices-empty", "CUDA_VISIBLE_DEVICES may be empty or -1, which hides all GPUs."),
             low("gpu-node-missing", "Or no GPU's node was given."),
@@ -61,7 +93,10 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[&["invalid device ordinal"]],
         codes: &[Cuda(101)],
         causes: &[
-            high("cuda-visible-devices-out-of-range", "The program asks for a GPU by a number that this container does not have; in it they count from 0."),
+            high(
+                "cuda-visible-devices-out-of-range",
+                "The program asks for a GPU by a number that this container does not have; in it they count from 0.",
+            ),
             medium("program-uses-host-index", "A script may use the host's numbers."),
             medium("visible-devices-index-out-of-range", "Or fewer GPUs were given than the program expects."),
         ],
@@ -69,11 +104,21 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 35: insufficient driver",
-        tells: &[&["driver version is insufficient for cuda runtime"], &["cuda driver version is insufficient"], &["insufficient driver:"]],
+        tells: &[
+            &["driver version is insufficient for cuda runtime"],
+            &["cuda driver version is insufficient"],
+            &["insufficient driver:"],
+        ],
         codes: &[Cuda(35)],
         causes: &[
-            high("framework-cuda-newer-than-driver", "The program's CUDA is of a newer major version than the driver offers."),
-            medium("gpu-not-requested", "CUDA says the same where there is no libcuda at all: a container without a GPU."),
+            high(
+                "framework-cuda-newer-than-driver",
+                "The program's CUDA is of a newer major version than the driver offers.",
+            ),
+            medium(
+                "gpu-not-requested",
+                "CUDA says the same where there is no libcuda at all: a container without a GPU.",
+            ),
             medium("capability-compute-missing", "Or with a GPU, and without the capability compute."),
             medium("cuda-newer-than-driver", "The image's CUDA as a whole may be too new."),
             low("compat-older-than-driver-wins", "Or an old libcuda of the image is the one in use."),
@@ -83,11 +128,20 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 804: forward compatibility",
-        tells: &[&["forward compatibility was attempted on non supported hw"], &["forward compatibility", "non supported"]],
+        tells: &[
+            &["forward compatibility was attempted on non supported hw"],
+            &["forward compatibility", "non supported"],
+        ],
         codes: &[Cuda(804)],
         causes: &[
-            high("compat-on-unsupported-gpu", "A compat libcuda of the image is in use, and this GPU (GeForce, or an old or consumer card) does not allow it."),
-            medium("driver-library-mismatch", "After an update without a reboot the libcuda of the new driver looks like one."),
+            high(
+                "compat-on-unsupported-gpu",
+                "A compat libcuda of the image is in use, and this GPU (GeForce, or an old or consumer card) does not allow it.",
+            ),
+            medium(
+                "driver-library-mismatch",
+                "After an update without a reboot the libcuda of the new driver looks like one.",
+            ),
             medium("driver-libs-in-image", "So does a libcuda that is baked into the image."),
         ],
         ..Text::PLAIN
@@ -97,7 +151,10 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[&["unsupported display driver / cuda driver combination"], &["unsupported display driver"]],
         codes: &[Cuda(803)],
         causes: &[
-            high("compat-older-than-driver-wins", "The libcuda in use is older than the kernel's driver: mostly the image's compat directory comes first."),
+            high(
+                "compat-older-than-driver-wins",
+                "The libcuda in use is older than the kernel's driver: mostly the image's compat directory comes first.",
+            ),
             medium("driver-library-mismatch", "If it fails on the host too: an update without a reboot."),
             medium("driver-libs-in-image", "Or a libcuda is baked into the image."),
             low("cdi-spec-stale", "Or a CDI specification brings in an earlier driver's."),
@@ -109,7 +166,10 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[&["system not yet initialized"], &["system not ready"]],
         codes: &[Cuda(802), Cuda(919)],
         causes: &[
-            high("fabric-not-ready", "On a machine with NVSwitches the Fabric Manager is not done: not running, of another version, or in an error."),
+            high(
+                "fabric-not-ready",
+                "On a machine with NVSwitches the Fabric Manager is not done: not running, of another version, or in an error.",
+            ),
             low("mig-enabled-without-instances", "Rarely: the GPU's partitioning is not done."),
             low("gpu-reset-required", "Or the GPUs need a reset after a fault of a link."),
         ],
@@ -120,7 +180,10 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[&["cuda-capable device(s) is/are busy"], &["cuda-capable devices are busy"], &["busy or unavailable"]],
         codes: &[Cuda(46), Cuda(216)],
         causes: &[
-            medium("gpu-exclusive-busy", "The GPU is in exclusive mode and another process has it, or in prohibited mode."),
+            medium(
+                "gpu-exclusive-busy",
+                "The GPU is in exclusive mode and another process has it, or in prohibited mode.",
+            ),
             medium("vgpu-unlicensed", "On a vGPU: it has no licence, and refuses contexts."),
             medium("mig-enabled-without-instances", "With MIG on and no instance there is nothing to use."),
             low("gpu-reset-required", "After a fault the GPU may refuse until it is reset."),
@@ -130,9 +193,17 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 102: licence",
-        tells: &[&["valid grid license"], &["vgpu", "unlicensed"], &["vgpu", "license", "fail"], &["nvidia-gridd", "failed to acquire"]],
+        tells: &[
+            &["valid grid license"],
+            &["vgpu", "unlicensed"],
+            &["vgpu", "license", "fail"],
+            &["nvidia-gridd", "failed to acquire"],
+        ],
         codes: &[Cuda(102)],
-        causes: &[high("vgpu-unlicensed", "The vGPU has no licence."), low("gpu-failed-to-initialise", "Or it did not start for another reason.")],
+        causes: &[
+            high("vgpu-unlicensed", "The vGPU has no licence."),
+            low("gpu-failed-to-initialise", "Or it did not start for another reason."),
+        ],
         ..Text::PLAIN
     },
     Text {
@@ -141,7 +212,10 @@ pub(super) const TEXTS: &[Text] = &[
         codes: &[Cuda(209)],
         causes: &[
             high("framework-lacks-gpu-arch", "The build has no code for this GPU: it is too new for it, or too old."),
-            medium("extension-lacks-gpu-arch", "If the framework itself works: an extension was compiled for other GPUs, as happens in builds without one."),
+            medium(
+                "extension-lacks-gpu-arch",
+                "If the framework itself works: an extension was compiled for other GPUs, as happens in builds without one.",
+            ),
             low("ptx-newer-than-driver", "Or it has only PTX, which this driver is too old for."),
             low("gpu-generation-dropped", "Or this CUDA no longer supports the GPU's generation."),
         ],
@@ -149,11 +223,22 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 222: PTX toolchain",
-        tells: &[&["compiled with an unsupported toolchain"], &["unsupported ptx version"], &["unsupported .version"], &["ptxas", "unsupported .version"]],
+        tells: &[
+            &["compiled with an unsupported toolchain"],
+            &["unsupported ptx version"],
+            &["unsupported .version"],
+            &["ptxas", "unsupported .version"],
+        ],
         codes: &[Cuda(222)],
         causes: &[
-            high("ptx-newer-than-driver", "Code of a newer CUDA starts on this driver, but PTX in it needs a driver as new as itself."),
-            medium("compat-not-enabled-by-toolkit", "If it worked with an older toolkit: since 1.17.4 the image's compat libraries are no longer used by default."),
+            high(
+                "ptx-newer-than-driver",
+                "Code of a newer CUDA starts on this driver, but PTX in it needs a driver as new as itself.",
+            ),
+            medium(
+                "compat-not-enabled-by-toolkit",
+                "If it worked with an older toolkit: since 1.17.4 the image's compat libraries are no longer used by default.",
+            ),
             medium("framework-lacks-gpu-arch", "PTX is only used because there is no ready code for this GPU."),
         ],
         ..Text::PLAIN
@@ -171,10 +256,17 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 200 and 227: device code that the driver cannot read",
-        tells: &[&["device kernel image is invalid"], &["loader version is insufficient for fatbin"], &["failed to load fatbin"]],
+        tells: &[
+            &["device kernel image is invalid"],
+            &["loader version is insufficient for fatbin"],
+            &["failed to load fatbin"],
+        ],
         codes: &[Cuda(200), Cuda(227)],
         causes: &[
-            high("fatbin-needs-newer-driver", "The device code is packed in a way that this driver is too old for (zstd: before 550.54.14)."),
+            high(
+                "fatbin-needs-newer-driver",
+                "The device code is packed in a way that this driver is too old for (zstd: before 550.54.14).",
+            ),
             medium("framework-lacks-gpu-arch", "Or it is for other GPUs."),
             low("framework-cuda-newer-than-driver", "Or the driver is too old altogether."),
         ],
@@ -185,7 +277,10 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[&["api call is not supported in the installed cuda driver"]],
         codes: &[Cuda(36)],
         causes: &[
-            high("minor-version-compat", "The program runs by minor-version compatibility, and uses something that only a newer driver has."),
+            high(
+                "minor-version-compat",
+                "The program runs by minor-version compatibility, and uses something that only a newer driver has.",
+            ),
             medium("cuda-newer-than-driver", "A driver as new as its CUDA has it."),
             low("compat-not-enabled-by-toolkit", "So would the compat libraries, on data centre GPUs."),
         ],
@@ -193,10 +288,17 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 3: not initialised",
-        tells: &[&["cuda driver initialization failed"], &["cuda error: initialization error"], &["cannot re-initialize cuda in forked subprocess"]],
+        tells: &[
+            &["cuda driver initialization failed"],
+            &["cuda error: initialization error"],
+            &["cannot re-initialize cuda in forked subprocess"],
+        ],
         codes: &[Cuda(3)],
         causes: &[
-            medium("uvm-hmm-open-module", "If cuInit itself fails with 3 on the host: the open module's HMM, on some kernels of Enterprise Linux."),
+            medium(
+                "uvm-hmm-open-module",
+                "If cuInit itself fails with 3 on the host: the open module's HMM, on some kernels of Enterprise Linux.",
+            ),
             medium("not-a-gpu-problem", "If a child process says it: CUDA does not survive fork; use spawn."),
             medium("uvm-node-missing", "Or /dev/nvidia-uvm is not there."),
             low("uvm-broken-after-resume", "Or nvidia_uvm is broken since the machine slept."),
@@ -218,7 +320,16 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 2: out of memory",
-        tells: &[&["cuda out of memory"], &["cuda error: out of memory"], &["cuda_error_out_of_memory"], &["cudamalloc failed"], &["outofmemoryerror"], &["failed to allocate", "gpu memory"], &["free memory on device", "less than desired gpu memory utilization"], &["no available memory for the cache blocks"]],
+        tells: &[
+            &["cuda out of memory"],
+            &["cuda error: out of memory"],
+            &["cuda_error_out_of_memory"],
+            &["cudamalloc failed"],
+            &["outofmemoryerror"],
+            &["failed to allocate", "gpu memory"],
+            &["free memory on device", "less than desired gpu memory utilization"],
+            &["no available memory for the cache blocks"],
+        ],
         codes: &[Cuda(2)],
         causes: &[
             medium("gpu-memory-occupied", "Others use the GPU's memory: other containers, or a desktop."),
@@ -256,7 +367,10 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[&["mps client failed to connect"], &["mps server is not ready"], &["mps control daemon"]],
         codes: &[Cuda(805), Cuda(806), Cuda(807), Cuda(808), Cuda(809), Cuda(810)],
         causes: &[
-            medium("not-a-gpu-problem", "The MPS service is not reached: its pipe directory is not mounted, or it does not run for this user."),
+            medium(
+                "not-a-gpu-problem",
+                "The MPS service is not reached: its pipe directory is not mounted, or it does not run for this user.",
+            ),
             medium("injection-variables-set", "CUDA_MPS_PIPE_DIRECTORY may point at nothing here."),
             low("gpu-exclusive-busy", "In exclusive mode only MPS may use the GPU."),
         ],
@@ -275,7 +389,10 @@ pub(super) const TEXTS: &[Text] = &[
             &["cudnn_status_execution_failed"],
         ],
         causes: &[
-            medium("not-a-gpu-problem", "The GPU works and was used: the fault is in the program, its data, or its libraries."),
+            medium(
+                "not-a-gpu-problem",
+                "The GPU works and was used: the fault is in the program, its data, or its libraries.",
+            ),
             low("xid-recent", "If it comes with every program: look for Xid lines in the kernel's log."),
             low("gpu-memory-occupied", "cuBLAS and cuDNN also fail like this when the GPU's memory is full."),
             low("framework-cuda-major-mix", "Or their versions do not fit each other."),

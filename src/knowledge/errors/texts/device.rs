@@ -10,12 +10,21 @@ pub(super) const TEXTS: &[Text] = &[Text {
 }];
 
 const INDEX: &[Cause] = &[
-    high("visible-devices-index-out-of-range", "An index was asked for that this machine, or this job's share of it, does not have."),
-    medium("cuda-visible-devices-out-of-range", "Schedulers number the GPUs of a job anew, and a list of the machine's numbers is left."),
+    high(
+        "visible-devices-index-out-of-range",
+        "An index was asked for that this machine, or this job's share of it, does not have.",
+    ),
+    medium(
+        "cuda-visible-devices-out-of-range",
+        "Schedulers number the GPUs of a job anew, and a list of the machine's numbers is left.",
+    ),
     low("gpu-failed-to-initialise", "The GPU may be there and not run by the driver."),
 ];
 const UUID: &[Cause] = &[
-    high("visible-devices-uuid-unknown", "A UUID was asked for that is not here: another machine's, or a MIG instance made anew since."),
+    high(
+        "visible-devices-uuid-unknown",
+        "A UUID was asked for that is not here: another machine's, or a MIG instance made anew since.",
+    ),
     medium("gpu-fallen-off-bus", "The GPU may be gone from the bus."),
     low("mig-old-style-name", "Drivers from 470 on name MIG devices by a UUID of their own."),
 ];
@@ -24,7 +33,10 @@ const OLD_MIG: &[Cause] = &[
     medium("visible-devices-uuid-unknown", "The instance may also be gone."),
 ];
 const MOUNTS: &[Cause] = &[
-    high("volume-mount-device-list-not-accepted", "The device plugin hands GPUs over as mounts, and the toolkit is not set to accept that."),
+    high(
+        "volume-mount-device-list-not-accepted",
+        "The device plugin hands GPUs over as mounts, and the toolkit is not set to accept that.",
+    ),
     medium("visible-devices-not-a-device", "For the toolkit the value is a path, no device."),
 ];
 const WORD: &[Cause] = &[
@@ -67,7 +79,10 @@ mod tests {
             ("/var/run/nvidia-container-devices", "volume-mount-device-list-not-accepted"),
             ("no-gpu", "visible-devices-not-a-device"),
         ] {
-            for line in [format!("nvidia-container-cli: device error: {name}: unknown device: unknown."), format!("device error: unknown device id: {name}\\n")] {
+            for line in [
+                format!("nvidia-container-cli: device error: {name}: unknown device: unknown."),
+                format!("device error: unknown device id: {name} "),
+            ] {
                 assert_eq!(by_name(&line).map(|causes| causes[0].id), Some(id), "{line}");
             }
         }

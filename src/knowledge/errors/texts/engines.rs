@@ -6,9 +6,17 @@ use crate::knowledge::errors::{Text, high, low, medium};
 pub(super) const TEXTS: &[Text] = &[
     Text {
         name: "docker knows no CDI driver",
-        tells: &[&["could not select device driver \"cdi\""], &["could not select device driver cdi"], &["cdi device injection failed", "not enabled"], &["cdi", "feature is not enabled"]],
+        tells: &[
+            &["could not select device driver \"cdi\""],
+            &["could not select device driver cdi"],
+            &["cdi device injection failed", "not enabled"],
+            &["cdi", "feature is not enabled"],
+        ],
         causes: &[
-            high("cdi-not-enabled-in-daemon", "The daemon does not have CDI switched on; a rootless one has a daemon.json of its own."),
+            high(
+                "cdi-not-enabled-in-daemon",
+                "The daemon does not have CDI switched on; a rootless one has a daemon.json of its own.",
+            ),
             medium("cdi-spec-missing", "It may be on, and no specification there."),
             low("toolkit-not-installed", "Without the toolkit nothing makes a specification."),
         ],
@@ -16,7 +24,14 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "docker has no driver for GPUs",
-        tells: &[&["could not select device driver", "[[gpu"], &["could not select device driver \"\""], &["could not select device driver \"nvidia\""], &["failed to discover gpu vendor"], &["no known gpu vendor found"], &["amd cdi spec not found"]],
+        tells: &[
+            &["could not select device driver", "[[gpu"],
+            &["could not select device driver \"\""],
+            &["could not select device driver \"nvidia\""],
+            &["failed to discover gpu vendor"],
+            &["no known gpu vendor found"],
+            &["amd cdi spec not found"],
+        ],
         causes: &[
             high("toolkit-not-installed", "The daemon found no NVIDIA container toolkit when it started."),
             medium("runtime-not-registered", "It may be installed since: the daemon looks only when it starts."),
@@ -42,7 +57,10 @@ pub(super) const TEXTS: &[Text] = &[
         causes: &[
             high("runtime-not-registered", "The engine's running configuration has no runtime of this name."),
             medium("toolkit-not-installed", "Perhaps because the toolkit is not installed."),
-            low("docker-desktop-linux", "The command may have reached Docker Desktop's engine, which has its own configuration."),
+            low(
+                "docker-desktop-linux",
+                "The command may have reached Docker Desktop's engine, which has its own configuration.",
+            ),
             low("docker-is-snap", "The snap of docker reads another daemon.json."),
         ],
         ..Text::PLAIN
@@ -56,9 +74,16 @@ pub(super) const TEXTS: &[Text] = &[
             &["nvidia-container-runtime", "no such file or directory"],
             &["nvidia-container-runtime did not terminate"],
         ],
-        unless: &["nvidia-container-runtime-hook", "/var/run/nvidia-container-devices", "nvidia-container-runtime/config.toml"],
+        unless: &[
+            "nvidia-container-runtime-hook",
+            "/var/run/nvidia-container-devices",
+            "nvidia-container-runtime/config.toml",
+        ],
         causes: &[
-            high("default-runtime-binary-missing", "The engine is set to use nvidia-container-runtime, and there is no such program: every container fails."),
+            high(
+                "default-runtime-binary-missing",
+                "The engine is set to use nvidia-container-runtime, and there is no such program: every container fails.",
+            ),
             medium("toolkit-not-installed", "The toolkit was removed, or never installed."),
             low("docker-is-snap", "A snap does not see the host's programs."),
         ],
@@ -77,7 +102,10 @@ pub(super) const TEXTS: &[Text] = &[
             &["nvidia-container-toolkit", "executable file not found"],
         ],
         causes: &[
-            high("nvidia-container-cli-missing", "The program that hands GPUs over is not installed, or not on the caller's PATH."),
+            high(
+                "nvidia-container-cli-missing",
+                "The program that hands GPUs over is not installed, or not on the caller's PATH.",
+            ),
             medium("toolkit-not-installed", "Perhaps the whole toolkit is absent."),
             low("default-runtime-binary-missing", "Or its runtime is gone with it."),
         ],
@@ -95,7 +123,10 @@ pub(super) const TEXTS: &[Text] = &[
             &["if this is a gpu node, did you configure the nvidia container toolkit"],
         ],
         causes: &[
-            high("runtime-not-registered", "The plugin's pod runs without the NVIDIA runtime, so it has no driver library: the kubelet's engine knows no such runtime, or the pod names no runtimeClassName."),
+            high(
+                "runtime-not-registered",
+                "The plugin's pod runs without the NVIDIA runtime, so it has no driver library: the kubelet's engine knows no such runtime, or the pod names no runtimeClassName.",
+            ),
             medium("driver-library-missing", "The node may have no driver."),
             medium("toolkit-not-installed", "The toolkit may not be installed on the node."),
             low("driver-not-loaded", "The driver may not be loaded."),
@@ -104,9 +135,17 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "the scheduler finds no free GPU",
-        tells: &[&["insufficient nvidia.com/gpu"], &["unexpectedadmissionerror", "nvidia.com"], &["no healthy devices present", "nvidia"], &["unhealthy devices nvidia.com/gpu"]],
+        tells: &[
+            &["insufficient nvidia.com/gpu"],
+            &["unexpectedadmissionerror", "nvidia.com"],
+            &["no healthy devices present", "nvidia"],
+            &["unhealthy devices nvidia.com/gpu"],
+        ],
         causes: &[
-            medium("runtime-not-registered", "If kubectl describe node shows no nvidia.com/gpu, the device plugin does not see the GPUs."),
+            medium(
+                "runtime-not-registered",
+                "If kubectl describe node shows no nvidia.com/gpu, the device plugin does not see the GPUs.",
+            ),
             medium("not-a-gpu-problem", "If it does, all are taken, or a taint or a selector keeps the pod away."),
             medium("driver-not-loaded", "The node's driver may not be loaded."),
             low("one-gpu-unhealthy", "The plugin takes a GPU with an Xid out of service."),
@@ -115,7 +154,11 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "a module is not loaded, says enroot",
-        tells: &[&["kernel module nvidia_uvm is not loaded"], &["nvidia_uvm is not loaded"], &["nvidia-uvm module is not loaded"]],
+        tells: &[
+            &["kernel module nvidia_uvm is not loaded"],
+            &["nvidia_uvm is not loaded"],
+            &["nvidia-uvm module is not loaded"],
+        ],
         causes: &[
             high("uvm-module-not-loaded", "nvidia_uvm is not loaded, and nothing without root can load it."),
             medium("device-nodes-not-created-yet", "Since boot nothing has loaded modules and made nodes."),
@@ -125,7 +168,11 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "enroot's or Singularity's NVIDIA part found nothing",
-        tells: &[&["could not find any nv files on this host"], &["could not find any nv libraries"], &["could not find any nv binaries"]],
+        tells: &[
+            &["could not find any nv files on this host"],
+            &["could not find any nv libraries"],
+            &["could not find any nv binaries"],
+        ],
         causes: &[
             high("driver-library-missing", "No libraries of a driver lie where --nv looks."),
             medium("driver-not-loaded", "The machine may have no driver at all."),
@@ -134,25 +181,44 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "--gpus takes a number or names, not both",
-        tells: &[&["cannot set both count and deviceids"], &["invalid argument", "for \"--gpus\""], &["conflicting options", "--gpus"]],
+        tells: &[
+            &["cannot set both count and deviceids"],
+            &["invalid argument", "for \"--gpus\""],
+            &["conflicting options", "--gpus"],
+        ],
         causes: &[
-            high("gpus-flag-is-a-count", "--gpus 2 means two GPUs, --gpus device=2 the one of that number, and lists need inner quotes."),
+            high(
+                "gpus-flag-is-a-count",
+                "--gpus 2 means two GPUs, --gpus device=2 the one of that number, and lists need inner quotes.",
+            ),
             low("visible-devices-index-out-of-range", "The number may also be one that the machine does not have."),
         ],
         ..Text::PLAIN
     },
     Text {
         name: "a container in LXC and AppArmor",
-        tells: &[&["unable to apply apparmor profile"], &["apparmor failed to apply profile"], &["/proc/self/attr/apparmor/exec"], &["apparmor_parser", "access denied"]],
+        tells: &[
+            &["unable to apply apparmor profile"],
+            &["apparmor failed to apply profile"],
+            &["/proc/self/attr/apparmor/exec"],
+            &["apparmor_parser", "access denied"],
+        ],
         causes: &[
             high("not-a-gpu-problem", "AppArmor refuses to start any container here; no GPU has a part in it."),
-            high("apparmor-in-lxc", "It is known of containers inside LXC, whose AppArmor the inner engine may not use."),
+            high(
+                "apparmor-in-lxc",
+                "It is known of containers inside LXC, whose AppArmor the inner engine may not use.",
+            ),
         ],
         ..Text::PLAIN
     },
     Text {
         name: "a program for another processor",
-        tells: &[&["exec format error"], &["image's platform", "does not match the detected host platform"], &["no matching manifest for linux/"]],
+        tells: &[
+            &["exec format error"],
+            &["image's platform", "does not match the detected host platform"],
+            &["no matching manifest for linux/"],
+        ],
         unless: &["could not insert", "insmod", "modprobe"],
         causes: &[
             high("image-arch-mismatch", "The image's programs are for another processor (amd64 or arm64)."),
@@ -163,16 +229,35 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "AVC denial",
-        tells: &[&["avc: denied", "nvidia"], &["avc: denied", "xserver_misc_device_t"], &["selinux is preventing", "nvidia"]],
-        causes: &[high("selinux-denies-device", "SELinux says itself that it refused."), low("node-access-refused", "The node's mode may refuse as well.")],
+        tells: &[
+            &["avc: denied", "nvidia"],
+            &["avc: denied", "xserver_misc_device_t"],
+            &["selinux is preventing", "nvidia"],
+        ],
+        causes: &[
+            high("selinux-denies-device", "SELinux says itself that it refused."),
+            low("node-access-refused", "The node's mode may refuse as well."),
+        ],
         ..Text::PLAIN
     },
     Text {
         name: "programs work as root only",
-        tells: &[&["work as root", "normal user"], &["works as root", "fails as"], &["works with sudo"], &["works only as root"], &["only works as root"]],
+        tells: &[
+            &["work as root", "normal user"],
+            &["works as root", "fails as"],
+            &["works with sudo"],
+            &["works only as root"],
+            &["only works as root"],
+        ],
         causes: &[
-            high("node-access-refused", "As root the driver's helper makes missing nodes and every mode is good enough; a user is refused."),
-            high("uvm-major-mismatch", "As root the helper makes /dev/nvidia-uvm anew with the right number; a user meets the stale one."),
+            high(
+                "node-access-refused",
+                "As root the driver's helper makes missing nodes and every mode is good enough; a user is refused.",
+            ),
+            high(
+                "uvm-major-mismatch",
+                "As root the helper makes /dev/nvidia-uvm anew with the right number; a user meets the stale one.",
+            ),
             medium("device-file-mode-bad", "The nodes may have a mode that makes no sense."),
             low("device-nodes-not-created-yet", "A user may not make nodes."),
         ],

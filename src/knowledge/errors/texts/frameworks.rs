@@ -6,10 +6,18 @@ use crate::knowledge::errors::{Text, high, low, medium};
 pub(super) const TEXTS: &[Text] = &[
     Text {
         name: "Paddle: the device is not set properly",
-        tells: &[&["your cuda device is not set properly"], &["cpu device will be used by default"], &["gpu version paddle", "not set properly"], &["device count is zero"]],
+        tells: &[
+            &["your cuda device is not set properly"],
+            &["cpu device will be used by default"],
+            &["gpu version paddle", "not set properly"],
+            &["device count is zero"],
+        ],
         causes: &[
             medium("gpu-not-requested", "Paddle sees no GPU: the container was started without one."),
-            medium("compat-older-than-driver-wins", "Or CUDA does not start: an older compat libcuda of the image is in use."),
+            medium(
+                "compat-older-than-driver-wins",
+                "Or CUDA does not start: an older compat libcuda of the image is in use.",
+            ),
             medium("framework-cuda-newer-than-driver", "Or the driver is too old for this build of Paddle."),
             low("cuda-visible-devices-out-of-range", "Or CUDA_VISIBLE_DEVICES names a number that is not here."),
             low("uvm-node-missing", "Or /dev/nvidia-uvm is not there."),
@@ -18,7 +26,13 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "TensorFlow: no node",
-        tells: &[&["no nvidia gpu device is present: /dev/nvidia0"], &["unknown error (-1)"], &["/dev/nvidia0 does not exist"], &["kernel driver does not appear to be running on this host"], &["/proc/driver/nvidia/version does not exist"]],
+        tells: &[
+            &["no nvidia gpu device is present: /dev/nvidia0"],
+            &["unknown error (-1)"],
+            &["/dev/nvidia0 does not exist"],
+            &["kernel driver does not appear to be running on this host"],
+            &["/proc/driver/nvidia/version does not exist"],
+        ],
         causes: &[
             high("gpu-not-requested", "The container has no node of a GPU: it was started without one."),
             medium("cuda-stub-loaded", "The libcuda that answered may be a stub of the image."),
@@ -31,8 +45,14 @@ pub(super) const TEXTS: &[Text] = &[
         name: "TensorFlow: no device",
         tells: &[&["failed call to cuinit", "no_device"], &["failed call to cuinit", "no cuda-capable device"]],
         causes: &[
-            medium("gpu-not-requested", "TensorFlow's images carry a libcuda of their own, which answers so in a container without a GPU."),
-            medium("cuda-visible-devices-out-of-range", "CUDA_VISIBLE_DEVICES may name a number that the container does not have."),
+            medium(
+                "gpu-not-requested",
+                "TensorFlow's images carry a libcuda of their own, which answers so in a container without a GPU.",
+            ),
+            medium(
+                "cuda-visible-devices-out-of-range",
+                "CUDA_VISIBLE_DEVICES may name a number that the container does not have.",
+            ),
             medium("cuda-visible-devices-empty", "Or hide all GPUs, with -1 or nothing."),
             low("gpu-node-missing", "Or no GPU's node was given."),
             low("compat-dropped-gpu-generation", "Or a compat libcuda no longer knows this old GPU."),
@@ -41,12 +61,19 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "TensorFlow: no driver",
-        tells: &[&["could not find cuda drivers on your machine"], &["gpu will not be used"], &["could not find tensorrt", "cuda drivers"]],
+        tells: &[
+            &["could not find cuda drivers on your machine"],
+            &["gpu will not be used"],
+            &["could not find tensorrt", "cuda drivers"],
+        ],
         causes: &[
             medium("gpu-not-requested", "TensorFlow finds no libcuda: the container was started without a GPU."),
             medium("capability-compute-missing", "If nvidia-smi works in it: the capability compute is lacking."),
             medium("driver-library-missing", "On a host: no driver is installed."),
-            low("framework-is-cpu-build", "The processor's build of TensorFlow says nothing of the kind, but often stands beside."),
+            low(
+                "framework-is-cpu-build",
+                "The processor's build of TensorFlow says nothing of the kind, but often stands beside.",
+            ),
         ],
         ..Text::PLAIN
     },
@@ -72,7 +99,10 @@ pub(super) const TEXTS: &[Text] = &[
         ],
         causes: &[
             high("framework-is-cpu-build", "The installed build is the one for the processor; no GPU could help it."),
-            medium("framework-cuda-library-missing", "Or its CUDA part is installed and does not load: look for an earlier line."),
+            medium(
+                "framework-cuda-library-missing",
+                "Or its CUDA part is installed and does not load: look for an earlier line.",
+            ),
             low("gpu-not-requested", "Whether the container has a GPU is another question."),
         ],
         ..Text::PLAIN
@@ -108,9 +138,17 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "MIG or UUIDs where a number is expected",
-        tells: &[&["invalid literal for int()", "mig-"], &["invalid literal for int()", "gpu-"], &["could not convert", "mig-"], &["invalid device id", "mig-"]],
+        tells: &[
+            &["invalid literal for int()", "mig-"],
+            &["invalid literal for int()", "gpu-"],
+            &["could not convert", "mig-"],
+            &["invalid device id", "mig-"],
+        ],
         causes: &[
-            high("framework-cannot-parse-uuid", "The program takes the entries of CUDA_VISIBLE_DEVICES for numbers, and they are UUIDs."),
+            high(
+                "framework-cannot-parse-uuid",
+                "The program takes the entries of CUDA_VISIBLE_DEVICES for numbers, and they are UUIDs.",
+            ),
             medium("cuda-visible-devices-bad-form", "For such a program they must be numbers."),
         ],
         ..Text::PLAIN
@@ -127,7 +165,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["compute capability", "not supported"],
             &["only supports ampere gpus or newer"],
             &["requires device with capability"],
-            &["sm", "is not defined for option 'gpu-name'"],
+            &["is not defined for option 'gpu-name'"],
             &["bfloat16 is only supported on gpus with compute capability"],
             &["old gpu", "no longer supports this gpu"],
         ],
@@ -141,7 +179,12 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "NCCL",
-        tells: &[&["nccl", "unhandled system error"], &["nccl error", "system error"], &["nccl warn", "call to posix_fallocate failed"], &["ncclsystemerror"]],
+        tells: &[
+            &["nccl", "unhandled system error"],
+            &["nccl error", "system error"],
+            &["nccl warn", "call to posix_fallocate failed"],
+            &["ncclsystemerror"],
+        ],
         causes: &[
             medium("shm-too-small", "In a container NCCL mostly lacks shared memory: /dev/shm has 64 MiB."),
             medium("not-a-gpu-problem", "Or the network between the processes fails: NCCL_DEBUG=INFO says which."),

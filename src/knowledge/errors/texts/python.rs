@@ -21,9 +21,18 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[&["nvidia driver on your system is too old"], &["driver on your system is too old"]],
         after: Some("found version "),
         causes: &[
-            high("framework-cuda-newer-than-driver", "The driver in use offers CUDA {found} (12080 is 12.8), and this build of PyTorch is for a newer major version."),
-            medium("compat-not-enabled-by-toolkit", "On a data centre GPU compat libraries of the image may help, if they were used."),
-            medium("compat-older-than-driver-wins", "If the host's nvidia-smi shows more: an older libcuda of the image is in use."),
+            high(
+                "framework-cuda-newer-than-driver",
+                "The driver in use offers CUDA {found} (12080 is 12.8), and this build of PyTorch is for a newer major version.",
+            ),
+            medium(
+                "compat-not-enabled-by-toolkit",
+                "On a data centre GPU compat libraries of the image may help, if they were used.",
+            ),
+            medium(
+                "compat-older-than-driver-wins",
+                "If the host's nvidia-smi shows more: an older libcuda of the image is in use.",
+            ),
             low("cuda-newer-than-driver", "The image's CUDA as a whole may be too new."),
         ],
         ..Text::PLAIN
@@ -32,10 +41,19 @@ pub(super) const TEXTS: &[Text] = &[
         name: "PyTorch: no GPU",
         tells: &[&["no cuda gpus are available"], &["found no cuda device"], &["no gpu found", "torch"]],
         causes: &[
-            medium("cuda-visible-devices-out-of-range", "libcuda is there and shows no GPU: CUDA_VISIBLE_DEVICES may name one that the container does not have."),
+            medium(
+                "cuda-visible-devices-out-of-range",
+                "libcuda is there and shows no GPU: CUDA_VISIBLE_DEVICES may name one that the container does not have.",
+            ),
             medium("gpu-not-requested", "Or the container was started without a GPU, and has a libcuda of its own."),
-            medium("cuda-visible-devices-empty", "Or CUDA_VISIBLE_DEVICES is empty or -1, as a framework may set it for its workers."),
-            medium("uvm-node-missing", "If an earlier line warns of CUDA: it does not start, often for want of /dev/nvidia-uvm."),
+            medium(
+                "cuda-visible-devices-empty",
+                "Or CUDA_VISIBLE_DEVICES is empty or -1, as a framework may set it for its workers.",
+            ),
+            medium(
+                "uvm-node-missing",
+                "If an earlier line warns of CUDA: it does not start, often for want of /dev/nvidia-uvm.",
+            ),
             low("mig-enabled-without-instances", "Or MIG is on and no instance made."),
         ],
         ..Text::PLAIN
@@ -59,8 +77,14 @@ pub(super) const TEXTS: &[Text] = &[
         unless: &["attempting to deserialize"],
         causes: &[
             medium("gpu-not-requested", "The container was started without a GPU."),
-            medium("framework-is-cpu-build", "Or the installed PyTorch is the build for the processor: torch.version.cuda is None."),
-            medium("framework-cuda-newer-than-driver", "Or the driver is too old for the build: a warning says so before."),
+            medium(
+                "framework-is-cpu-build",
+                "Or the installed PyTorch is the build for the processor: torch.version.cuda is None.",
+            ),
+            medium(
+                "framework-cuda-newer-than-driver",
+                "Or the driver is too old for the build: a warning says so before.",
+            ),
             low("jetson-use-runtime", "On a Jetson: the container was started without --runtime nvidia."),
             low("uvm-node-missing", "Or CUDA does not start for want of /dev/nvidia-uvm."),
             low("capability-compute-missing", "Or the capability compute is lacking."),
@@ -69,13 +93,27 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "PyTorch: a model saved on a GPU",
-        tells: &[&["attempting to deserialize object on a cuda device"], &["attempting to deserialize object on cuda device"], &["attempting to deserialize"], &["please use torch.load with map_location"]],
+        tells: &[
+            &["attempting to deserialize object on a cuda device"],
+            &["attempting to deserialize object on cuda device"],
+            &["attempting to deserialize"],
+            &["please use torch.load with map_location"],
+        ],
         causes: &[
-            high("gpu-not-requested", "The model was saved on a GPU, and torch sees none here: mostly the container was started without one."),
+            high(
+                "gpu-not-requested",
+                "The model was saved on a GPU, and torch sees none here: mostly the container was started without one.",
+            ),
             medium("framework-is-cpu-build", "Or the installed torch is the build for the processor."),
-            medium("torch-load-map-location", "If it shall run without a GPU, or with fewer: torch.load needs map_location."),
+            medium(
+                "torch-load-map-location",
+                "If it shall run without a GPU, or with fewer: torch.load needs map_location.",
+            ),
             medium("framework-cuda-newer-than-driver", "Or CUDA does not start: the driver is too old for this torch."),
-            low("cuda-visible-devices-out-of-range", "\"on CUDA device 1 but device_count() is 1\": the model was saved on a GPU of a number that is not here."),
+            low(
+                "cuda-visible-devices-out-of-range",
+                "\"on CUDA device 1 but device_count() is 1\": the model was saved on a GPU of a number that is not here.",
+            ),
             low("uvm-node-missing", "Or CUDA does not start for want of /dev/nvidia-uvm."),
             low("cuda-visible-devices-empty", "Or CUDA_VISIBLE_DEVICES hides all GPUs."),
         ],
@@ -83,7 +121,12 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "PyTorch: an error at the first count",
-        tells: &[&["unexpected error from cudagetdevicecount"], &["can't initialize nvml"], &["cuda initialization: unexpected error"], &["device_count() returned 0"]],
+        tells: &[
+            &["unexpected error from cudagetdevicecount"],
+            &["can't initialize nvml"],
+            &["cuda initialization: unexpected error"],
+            &["device_count() returned 0"],
+        ],
         causes: &[
             low("uvm-node-missing", "CUDA does not start; the number in the line says more."),
             low("driver-library-mismatch", "Library and module may differ."),
@@ -114,7 +157,10 @@ pub(super) const TEXTS: &[Text] = &[
             &["name '_c' is not defined"],
         ],
         causes: &[
-            medium("build-time-no-gpu", "A build has no GPU: what asks for one there guesses, or leaves its GPU part out. Set TORCH_CUDA_ARCH_LIST."),
+            medium(
+                "build-time-no-gpu",
+                "A build has no GPU: what asks for one there guesses, or leaves its GPU part out. Set TORCH_CUDA_ARCH_LIST.",
+            ),
             medium("extension-lacks-gpu-arch", "So the extension has no code for the GPU that it meets."),
             low("framework-is-cpu-build", "Or it was compiled for the processor only."),
         ],
