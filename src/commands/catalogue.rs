@@ -30,14 +30,14 @@ pub(crate) fn page(id: &str) -> Result<Sheet, Failed> {
     find(id).ok_or_else(|| Failed::new(format!("check {id:?}"), "no check has this name", nearest(id)))
 }
 
-/// Names that share a word with a name that nobody has.
+/// Names that share most words with a name that nobody has.
 fn nearest(id: &str) -> String {
-    let near: Vec<_> = all()
-        .iter()
-        .map(|sheet| sheet.id)
-        .filter(|known| id.split('-').any(|word| word.len() > 2 && known.split('-').any(|k| k == word)))
-        .take(5)
-        .collect();
+    let shared =
+        |known: &str| id.split('-').filter(|word| word.len() > 2 && known.split('-').any(|k| k == *word)).count();
+    let mut near: Vec<_> =
+        all().iter().map(|sheet| (shared(sheet.id), sheet.id)).filter(|(words, _)| *words > 0).collect();
+    near.sort_by_key(|(words, _)| std::cmp::Reverse(*words));
+    let near: Vec<_> = near.into_iter().map(|(_, known)| known).take(5).collect();
     if near.is_empty() { "gpu-preflight checks".to_owned() } else { format!("one of {}", near.join(", ")) }
 }
 

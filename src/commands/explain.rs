@@ -16,29 +16,23 @@ const CHUNK: usize = 256 * 1024;
 
 /// Reads, recognises, ranks, prints.
 pub(crate) fn run(asked: &Explain, common: &Common) -> Result<u8, Failed> {
-    let reading = match argument(&asked.text) {
-        Some(text) => {
-            if let Some(sheet) = catalogue::find(text.trim()) {
-                checks::show(&sheet, common);
-                return Ok(0);
-            }
-            let reading = read(text.as_bytes())?;
-            if reading.causes.is_empty() && is_name(text.trim()) {
-                return catalogue::page(text.trim()).map(|_| 0);
-            }
-            reading
+    let reading = if let Some(text) = argument(&asked.text) {
+        if let Some(sheet) = catalogue::find(text.trim()) {
+            checks::show(&sheet, common);
+            return Ok(0);
         }
-        None => {
-            let stdin = std::io::stdin();
-            if asked.text.is_empty() && stdin.is_terminal() {
-                return Err(Failed::new(
-                    "the text",
-                    "none was given",
-                    "gpu-preflight explain 'TEXT', or a log on standard input",
-                ));
-            }
-            read(stdin.lock())?
+        let reading = read(text.as_bytes())?;
+        if reading.causes.is_empty() && is_name(text.trim()) {
+            return catalogue::page(text.trim()).map(|_| 0);
         }
+        reading
+    } else {
+        let stdin = std::io::stdin();
+        if asked.text.is_empty() && stdin.is_terminal() {
+            let way_out = "gpu-preflight explain 'TEXT', or a log on standard input";
+            return Err(Failed::new("the text", "none was given", way_out));
+        }
+        read(stdin.lock())?
     };
     if reading.causes.is_empty() {
         return Err(Failed::new(

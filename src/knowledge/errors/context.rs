@@ -277,7 +277,7 @@ pub(super) fn ranked(told: &[Told], seen: &[bool]) -> Vec<Ranked> {
             *score += by;
         }
     }
-    all.sort_by(|one, other| other.0.cmp(&one.0));
+    all.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     all.truncate(MOST);
     all.into_iter().map(|(score, cause)| Ranked { confidence: confidence(score), ..cause }).collect()
 }

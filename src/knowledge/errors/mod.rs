@@ -78,6 +78,9 @@ pub enum Code {
     Xid(u32),
 }
 
+/// Decides by a line, in lower case, which causes a text has in it; none: the line is about something else.
+pub type Refine = fn(&str) -> Option<&'static [Cause]>;
+
 /// An error text.
 #[derive(Debug, Clone, Copy)]
 pub struct Text {
@@ -94,8 +97,8 @@ pub struct Text {
     pub after: Option<&'static str>,
     /// Its causes, best first.
     pub causes: &'static [Cause],
-    /// Where what stands in the line decides: its causes, or none if the line is about something else.
-    pub refine: Option<fn(&str) -> Option<&'static [Cause]>>,
+    /// Where what stands in the line decides on the causes.
+    pub refine: Option<Refine>,
 }
 
 impl Text {

@@ -26,13 +26,17 @@ pub const ANCHORS: &[&str] = &[
     "nvml init",
     "error_library_not_found",
     "error_driver_not_loaded",
+    "init failure",
     "xid (",
+    "xid ",
+    "xid: ",
+    "xid=",
 ];
 
 /// All codes of a line in lower case.
 pub fn in_line(line: &str) -> Vec<Code> {
     let mut found = Vec::new();
-    for word in line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+    for word in line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| word.len() > 8) {
         if word.starts_with("cuda_error_") || word.starts_with("cudaerror") {
             found.extend(codes::by_name(word).map(|row| Code::Cuda(row.number)));
         } else if word.starts_with("nvml_error_") || word.starts_with("nvmlerror_") || word.starts_with("error_") {
@@ -63,7 +67,7 @@ pub fn in_line(line: &str) -> Vec<Code> {
     found
 }
 
-/// What stands before CUDA's number. Forms of PyTorch, Paddle, ONNX Runtime, CuPy, ffmpeg, miners and of
+/// What stands before CUDA's number. Forms of `PyTorch`, Paddle, ONNX Runtime, `CuPy`, ffmpeg, miners and of
 /// programs that people write to try `cuInit`.
 const CUDA: &[&str] = &[
     "cuda error(",
@@ -83,6 +87,7 @@ const CUDA: &[&str] = &[
     "error code=",
     "errorcode=",
     "code=",
+    "init failure: ",
     "error ",
     "cuinit failed: ",
     "cuinit returned ",
@@ -100,24 +105,44 @@ const CUDA: &[&str] = &[
     "-> ",
 ];
 
+/// The first number of at most three digits that stands behind one of the words.
 fn number_behind(line: &str, words: &[&str]) -> Option<u32> {
-    words.iter().find_map(|word| {
-        let (_, rest) = line.split_once(word)?;
-        let digits: &str = &rest[..rest.bytes().take_while(u8::is_ascii_digit).count()];
-        let after = rest[digits.len()..].chars().next();
-        // 12.4 is a version, 0x1f an address.
-        let whole = !matches!(after, Some('.' | 'x'))
-            || rest[digits.len()..].starts_with(". ")
-            || rest.len() == digits.len() + 1;
-        (whole && digits.len() <= 3).then(|| digits.parse().ok()).flatten()
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    while let Some(skipped) = bytes.get(at..)?.iter().position(u8::is_ascii_digit) {
+        let from = at + skipped;
+        let rest = line.get(from..)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        at = from + digits;
+        let after = rest.as_bytes().get(digits..).unwrap_or_default();
+        // 12.4 is a version, 0x1f an address, 35 and 35. are numbers.
+        let whole = match after {
+            [b'.', next, ..] => !next.is_ascii_digit(),
+            [next, ..] => !next.is_ascii_alphabetic(),
+            [] => true,
+        };
+        if whole && digits <= 3 && words.iter().any(|word| line[..from].ends_with(word)) {
+            return rest[..digits].parse().ok();
+        }
+    }
+    None
+}
+
+/// The number of a line `NVRM: Xid (PCI:0000:09:00): 79, pid=0, …`, or of a report of one: `Xid 79`, `XID error: 79`.
+fn xid(line: &str) -> Option<u32> {
+    if let Some((_, rest)) = line.split_once("xid (pci") {
+        return leading(rest.split_once("): ")?.1);
+    }
+    line.match_indices("xid").find_map(|(at, word)| {
+        let alone = !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let rest = line[at + word.len()..].trim_start_matches([' ', ':', '=']);
+        let rest = rest.strip_prefix("error").unwrap_or(rest).trim_start_matches([' ', ':', '=']);
+        leading(rest).filter(|number| alone && super::xid::meaning(*number).is_some())
     })
 }
 
-/// The number of a line `NVRM: Xid (PCI:0000:09:00): 79, pid=0, …`.
-fn xid(line: &str) -> Option<u32> {
-    let (_, rest) = line.split_once("xid (")?;
-    let (_, rest) = rest.split_once("): ")?;
-    rest[..rest.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+fn leading(text: &str) -> Option<u32> {
+    text[..text.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
 #[cfg(test)]
@@ -138,6 +163,11 @@ mod tests {
             ("pynvml.nvml.nvmlerror_libraryNotFound: x", Some(Code::Nvml(12))),
             ("nvml init failed: error_driver_not_loaded", Some(Code::Nvml(9))),
             ("kernel: nvrm: xid (pci:0000:41:00): 119, pid=1", Some(Code::Xid(119))),
+            ("gpu 3 has xid 48", Some(Code::Xid(48))),
+            ("xid error: 94 on gpu 1", Some(Code::Xid(94))),
+            ("maxid 48", None),
+            ("xid 123456", None),
+            ("cuda driver library init failure: 999. see", Some(Code::Cuda(999))),
             ("cuda error 12.4 is not here", None),
             ("cuda error: 0", None),
             ("http error 404 of a page about cuda", None),

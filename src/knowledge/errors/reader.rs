@@ -82,6 +82,7 @@ pub struct Tables {
     /// By text and alternative: the fragments.
     tells: Vec<Vec<Vec<usize>>>,
     unless: Vec<Vec<usize>>,
+    codes: BTreeMap<Code, usize>,
 }
 
 /// Reads a text piece by piece.
@@ -162,7 +163,8 @@ impl Tables {
         }
         let automaton = DFA::builder().match_kind(MatchKind::Standard).build(&fragments.words)?;
         let start = automaton.start_state(Anchored::No)?;
-        Ok(Self { automaton, start, texts, uses: fragments.uses, tells, unless })
+        let codes = texts::codes();
+        Ok(Self { automaton, start, texts, uses: fragments.uses, tells, unless, codes })
     }
 }
 
@@ -233,21 +235,24 @@ impl<'t> Reader<'t> {
 
     /// A piece with hits, or with a number.
     fn settle(&mut self, raw: &[u8]) {
-        let plain = String::from_utf8_lossy(&self.plain).into_owned();
+        let bytes = std::mem::take(&mut self.plain);
+        let plain = String::from_utf8_lossy(&bytes);
         if std::mem::take(&mut self.anchored) {
             for code in numbers::in_line(&plain) {
                 match code {
                     Code::Xid(number) => self.xid(number, raw),
-                    code => self.hits.extend(texts::of_code(code)),
+                    code => self.hits.extend(self.tables.codes.get(&code)),
                 }
             }
         }
         let mut hits = std::mem::take(&mut self.hits);
         hits.sort_unstable();
         hits.dedup();
-        for text in hits {
+        for text in hits.drain(..) {
             self.tell(text, &plain, raw);
         }
+        // Both keep what they have allocated.
+        (self.hits, self.plain) = (hits, bytes);
     }
 
     fn tell(&mut self, number: usize, plain: &str, raw: &[u8]) {

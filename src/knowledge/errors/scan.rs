@@ -121,7 +121,7 @@ mod tests {
         for (text, wanted) in [
             (r#"driver \"\" with  capabilities: [[gpu]]"#, r#"driver "" with capabilities: [[gpu]]"#),
             (
-                r#"Auto-detected mode as 'legacy'\nnvidia-container-cli: x"#,
+                r"Auto-detected mode as 'legacy'\nnvidia-container-cli: x",
                 "auto-detected mode as 'legacy' nvidia-container-cli: x",
             ),
             (r"condition: cuda\u003e=12.4", "condition: cuda>=12.4"),

@@ -5,6 +5,21 @@ use crate::knowledge::errors::{Text, high, low, medium};
 
 pub(super) const TEXTS: &[Text] = &[
     Text {
+        name: "a CDI specification cannot be made: no NVML",
+        tells: &[
+            &["failed to generate cdi spec", "library_not_found"],
+            &["failed to create device cdi specs", "library_not_found"],
+            &["failed to generate cdi spec", "libnvidia-ml"],
+            &["failed to generate cdi spec", "no such file"],
+        ],
+        causes: &[
+            high("driver-library-missing", "nvidia-ctk finds no libnvidia-ml: no driver, or under another root."),
+            medium("driver-not-loaded", "The driver may not be installed at all."),
+            low("jetson-wrong-toolkit-build", "On an older Jetson there is no NVML: use --mode csv."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "a CDI device that nobody knows",
         tells: &[&["unresolvable cdi device"], &["cdi", "unresolvable devices"]],
         after: Some("unresolvable cdi devices"),
@@ -30,7 +45,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["error stat'ing file", "nvidia"],
             &["error stat'ing file", "libcuda"],
             &["cannot stat", "libcuda.so"],
-            &["cannot stat", "libnvidia"],
+            &["cannot stat", "nvidia"],
             &["error mounting", "libcuda.so", "no such file"],
             &["error mounting", "libnvidia", "no such file"],
             &["error mounting", "nvidia", "to rootfs", "no such file"],

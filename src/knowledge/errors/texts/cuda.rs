@@ -386,7 +386,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["an illegal instruction was encountered"],
             &["too many resources requested for launch"],
             &["cublas_status_"],
-            &["cudnn_status_execution_failed"],
+            &["cudnn_status_"],
         ],
         causes: &[
             medium(

@@ -5,6 +5,51 @@ use crate::knowledge::errors::{Text, high, low, medium};
 
 pub(super) const TEXTS: &[Text] = &[
     Text {
+        name: "an engine that does not know --gpus",
+        tells: &[&["unknown flag: --gpus"], &["unknown option", "--gpus"], &["nvidia-docker: command not found"]],
+        causes: &[
+            medium(
+                "toolkit-not-installed",
+                "The engine is too old for --gpus (docker before 19.03), or nvidia-docker is not installed.",
+            ),
+            medium("cdi-spec-missing", "podman takes --device nvidia.com/gpu=all in place of it."),
+            low("not-a-gpu-problem", "The command may be another program."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "NVIDIA's hook failed, and crun says no more",
+        tells: &[
+            &["error executing hook", "nvidia"],
+            &["error running hook", "nvidia"],
+            &["98-nvidia.sh exited"],
+            &["running prestart hook", "nvidia"],
+        ],
+        causes: &[
+            low("nvidia-container-cli-missing", "The hook failed; its own words, if there are any, stand beside it."),
+            low("driver-not-loaded", "The driver may not be loaded."),
+            low("no-cgroups-needed-in-lxc", "A rootless engine needs no-cgroups = true."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "a node that --device names is not there",
+        tells: &[
+            &["error gathering device information", "/dev/nvidia"],
+            &["/dev/nvidiactl", "no such file"],
+            &["/dev/nvidia0", "no such file"],
+            &["stat /dev/nvidia", "no such file"],
+        ],
+        unless: &["/dev/nvidia-uvm", "/dev/nvidia-modeset", "cdi host device", "does not exist"],
+        causes: &[
+            high("device-nodes-not-created-yet", "The host has no such node: nothing has made it since boot."),
+            high("driver-not-loaded", "Without the driver there are no nodes."),
+            medium("gpu-not-requested", "In a container: it was started without a GPU."),
+            low("passthrough-incomplete", "Nodes alone would not do: the libraries are needed too."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "docker knows no CDI driver",
         tells: &[
             &["could not select device driver \"cdi\""],
@@ -121,7 +166,10 @@ pub(super) const TEXTS: &[Text] = &[
             &["incompatible strategy detected auto"],
             &["no devices found. waiting indefinitely"],
             &["if this is a gpu node, did you configure the nvidia container toolkit"],
+            &["waiting for nvidia container stack to be setup"],
+            &["toolkit-validation", "fail"],
         ],
+        unless: &["cdi spec"],
         causes: &[
             high(
                 "runtime-not-registered",
@@ -139,6 +187,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["insufficient nvidia.com/gpu"],
             &["unexpectedadmissionerror", "nvidia.com"],
             &["no healthy devices present", "nvidia"],
+            &["allocate failed due to", "nvidia.com/gpu"],
             &["unhealthy devices nvidia.com/gpu"],
         ],
         causes: &[

@@ -1,9 +1,77 @@
-//! What TensorFlow, Paddle, JAX, ONNX Runtime, llama.cpp, Ollama, vLLM, CuPy and others say in their own words.
+//! What TensorFlow, Paddle, JAX, ONNX Runtime, llama.cpp, Ollama, vLLM, `CuPy` and others say in their own words.
 //! Their sources and issues (read 2026-05 to 2026-11).
 
 use crate::knowledge::errors::{Text, high, low, medium};
 
 pub(super) const TEXTS: &[Text] = &[
+    Text {
+        name: "a CUDA sample finds too few devices",
+        tells: &[
+            &["devices available", "requested. exiting"],
+            &["there is no device supporting cuda"],
+            &["there are no available device(s) that support cuda"],
+        ],
+        causes: &[
+            medium("gpu-not-requested", "The container was started without a GPU."),
+            medium("uvm-node-missing", "Or CUDA does not start for want of /dev/nvidia-uvm."),
+            medium("cuda-visible-devices-out-of-range", "Or CUDA_VISIBLE_DEVICES names a GPU that is not here."),
+            low("mig-enabled-without-instances", "Or MIG is on and no instance made."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "GPUs that differ",
+        tells: &[
+            &["detected different devices in the system"],
+            &["set `cuda_device_order=pci_bus_id`"],
+            &["set cuda_device_order=pci_bus_id"],
+        ],
+        causes: &[
+            high("igpu-dgpu-order", "The GPUs differ, and CUDA numbers them in another order than nvidia-smi."),
+            low("program-uses-host-index", "A number may then mean another GPU than the one wanted."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "a value of CUDA_VISIBLE_DEVICES",
+        tells: &[
+            &["invalid", "cuda_visible_devices"],
+            &["cuda_visible_devices", "out of range"],
+            &["cuda_visible_devices", "not a valid"],
+        ],
+        causes: &[
+            medium("cuda-visible-devices-bad-form", "The value is not one that CUDA, or this program, can read."),
+            medium("cuda-visible-devices-out-of-range", "Or it names a GPU that the container does not have."),
+            low("framework-cannot-parse-uuid", "Or it is a UUID where the program wants numbers."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "CUDA_VISIBLE_DEVICES hides all",
+        tells: &[
+            &["this hides all gpus from cuda"],
+            &["cuda_visible_devices is set to an empty string"],
+            &["cuda_visible_devices", "is empty"],
+            &["cuda_visible_devices=-1"],
+            &["cuda_visible_devices=\"-1\""],
+        ],
+        causes: &[
+            high("cuda-visible-devices-empty", "CUDA_VISIBLE_DEVICES is empty or -1, which hides all GPUs."),
+            low("cuda-visible-devices-out-of-range", "A number that is not here does the same."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "TensorFlow: library and kernel differ",
+        tells: &[&["does not match dso version"], &["cannot find working devices in this configuration"]],
+        causes: &[
+            high("driver-library-mismatch", "The libcuda in use is not of the version of the loaded module."),
+            medium("compat-older-than-driver-wins", "It may be the compat libcuda of the image."),
+            medium("driver-libs-in-image", "Or one that is baked into it."),
+            low("cdi-spec-stale", "Or that of an earlier driver, by an old CDI specification."),
+        ],
+        ..Text::PLAIN
+    },
     Text {
         name: "Paddle: the device is not set properly",
         tells: &[
@@ -84,6 +152,8 @@ pub(super) const TEXTS: &[Text] = &[
             &["a cuda-enabled jaxlib is not installed"],
             &["no gpu/tpu found, falling back to cpu"],
             &["paddle is not compiled with cuda"],
+            &["cannot use cudaplace in cpu only version"],
+            &["please install paddlepaddle-gpu"],
             &["not compiled with cuda"],
             &["this tensorflow binary is not built with cuda"],
             &["cudaexecutionprovider", "is not in available provider names"],
@@ -122,6 +192,9 @@ pub(super) const TEXTS: &[Text] = &[
             &["failed to infer device type"],
             &["no supported gpu"],
             &["\u{672a}\u{68c0}\u{6d4b}\u{5230}", "gpu"],
+            &["\u{65e0}\u{6cd5}\u{4f7f}\u{7528}gpu"],
+            &["\u{6ca1}\u{6709}\u{53ef}\u{7528}", "gpu"],
+            &["\u{627e}\u{4e0d}\u{5230}gpu"],
             &["\u{6ca1}\u{6709}\u{68c0}\u{6d4b}\u{5230}", "gpu"],
             &["\u{627e}\u{4e0d}\u{5230}\u{663e}\u{5361}"],
             &["\u{672a}\u{68c0}\u{6d4b}\u{5230}\u{663e}\u{5361}"],
@@ -167,7 +240,11 @@ pub(super) const TEXTS: &[Text] = &[
             &["requires device with capability"],
             &["is not defined for option 'gpu-name'"],
             &["bfloat16 is only supported on gpus with compute capability"],
-            &["old gpu", "no longer supports this gpu"],
+            &["no longer supports this gpu"],
+            &["not compiled with any cuda arch"],
+            &["ignoring visible gpu device"],
+            &["status_arch_mismatch"],
+            &["arch_mismatch", "cublas"],
         ],
         after: Some("cuda capability "),
         causes: &[

@@ -5,6 +5,15 @@ use crate::knowledge::errors::{Text, high, low, medium};
 
 pub(super) const TEXTS: &[Text] = &[
     Text {
+        name: "NGC's note on shared memory",
+        tells: &[&["the shmem allocation limit is set to the default"]],
+        causes: &[
+            medium("shm-too-small", "The container has 64 MiB of /dev/shm, which several GPUs or many workers exceed."),
+            low("benign", "With one GPU and few workers it is enough."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "a driver's file in the image is empty",
         tells: &[
             &["libcuda", "is empty, not checked"],
@@ -32,6 +41,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["unable to load libcuda"],
             &["failed to load cuda driver"],
             &["libcuda.so", "cannot be found"],
+            &["unable to find libcuda.so dso"],
             &["cannot find -lcuda"],
             &["unable to find libcuda"],
             &["could not find libcuda"],
@@ -163,6 +173,9 @@ pub(super) const TEXTS: &[Text] = &[
             &["cannot find libdevice"],
             &["libdevice not found"],
             &["could not locate cudnn"],
+            &["libcu", "is not found or cannot be loaded"],
+            &["cannot load cudnn shared library"],
+            &["failed to create cudaexecutionprovider"],
         ],
         unless: &["libcuda.so", "providers_cuda", "tegra"],
         causes: &[
@@ -197,6 +210,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["driver is a stub library"],
             &["stubs/libcuda.so"],
             &["you are linked against the stub"],
+            &["gdk package is a stub library"],
             &["libcuda.so", "stub"],
         ],
         codes: &[crate::knowledge::errors::Code::Cuda(34)],

@@ -49,6 +49,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["bar0 is 0m @ 0x0"],
             &["bar1 is 0m @ 0x0"],
             &["gpu initialization failed"],
+            &["necessary power cables connected"],
         ],
         causes: &[
             high("gpu-failed-to-initialise", "The driver could not start this GPU; the others work."),

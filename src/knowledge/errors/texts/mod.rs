@@ -1,6 +1,8 @@
 //! The texts, a file for each kind of program that prints them.
 
-use super::{Code, Text};
+use std::collections::BTreeMap;
+
+use super::{Code, Text, codes};
 
 mod benign;
 mod cdi;
@@ -39,12 +41,13 @@ pub fn all() -> impl Iterator<Item = &'static Text> {
     FILES.iter().flat_map(|file| file.iter())
 }
 
-/// The text of a number: its place among [`all`].
-pub(super) fn of_code(code: Code) -> Option<usize> {
-    let own = all().position(|text| text.codes.contains(&code));
-    own.or_else(|| match code {
-        // Any other number is the program's own business.
-        Code::Cuda(_) => all().position(|text| text.name == cuda::PROGRAM),
-        Code::Nvml(_) | Code::Xid(_) => None,
-    })
+/// The text of each number, by its place among [`all`]. A number of CUDA that none has is the program's business.
+pub(super) fn codes() -> BTreeMap<Code, usize> {
+    let program = all().position(|text| text.name == cuda::PROGRAM);
+    let any = codes::ROWS.iter().map(|row| Code::Cuda(row.number)).zip(program.into_iter().cycle());
+    let own = all().enumerate().flat_map(|(place, text)| text.codes.iter().map(move |code| (*code, place)));
+    // The former of two texts counts: it is put in last.
+    let mut own: Vec<_> = own.collect();
+    own.reverse();
+    any.chain(own).collect()
 }

@@ -7,6 +7,21 @@ use crate::model::{CudaVersion, DriverVersion};
 
 pub(super) const TEXTS: &[Text] = &[
     Text {
+        name: "MIG without instances",
+        tells: &[
+            &["no mig devices found"],
+            &["no mig devices associated"],
+            &["no mig instances"],
+            &["mig mode is enabled but no"],
+        ],
+        causes: &[
+            high("mig-enabled-without-instances", "MIG is on and no instance is made."),
+            medium("mig-caps-nodes-missing", "Or the nodes of the instances did not come into the container."),
+            low("cdi-spec-stale", "Or a CDI specification was made before them."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "a GPU's handle cannot be had: unknown error",
         tells: &[&["unable to determine the device handle for gpu"], &["unable to determine the device handle"]],
         after: Some("device handle for gpu"),

@@ -5,6 +5,33 @@ use crate::knowledge::errors::{Text, high, low, medium};
 
 pub(super) const TEXTS: &[Text] = &[
     Text {
+        name: "WSL: access is blocked",
+        tells: &[&["gpu access blocked by the operating system"], &["failed to properly shut down nvml"]],
+        causes: &[
+            high(
+                "wsl-toolkit-too-old-for-driver",
+                "Under WSL an engine or toolkit older than the Windows driver hands over the wrong files.",
+            ),
+            medium("wsl-no-adapter", "Or Windows gives this WSL no GPU."),
+            low("node-access-refused", "Elsewhere: a node is refused."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "there is no nvmap",
+        tells: &[
+            &["nvrmmeminitnvmap", "no such file"],
+            &["/dev/nvmap", "no such file"],
+            &["/dev/nvhost", "no such file"],
+        ],
+        causes: &[
+            high("jetson-use-runtime", "The nodes of Jetson's GPU were not given: the NVIDIA runtime does that."),
+            medium("jetson-l4t-mismatch", "Or the image is for another release of L4T."),
+            low("device-gid-lost", "Or they were given, and not with their group."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "WSL shows no adapter",
         tells: &[
             &["wsl environment detected but no adapters were found"],
@@ -75,6 +102,7 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "nvmap may not be opened",
+        unless: &["no such file"],
         tells: &[
             &["nvrmmeminitnvmap", "denied"],
             &["nvrmmeminitnvmap failed"],
