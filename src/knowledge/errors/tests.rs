@@ -369,6 +369,39 @@ fn platforms() {
 }
 
 #[test]
+fn further_wordings() {
+    check(&[
+        (
+            r#"error gathering device information while adding custom device "/dev/nvidia0": no such file or directory"#,
+            "device-nodes-not-created-yet",
+        ),
+        (
+            r#"error gathering device information while adding custom device "/dev/nvidia-uvm": no such file or directory"#,
+            "uvm-module-not-loaded",
+        ),
+        ("docker: unknown flag: --gpus", "toolkit-not-installed"),
+        ("health: GPU 3 has XID error: 48", "ecc-uncorrectable"),
+        (
+            "kernel version 550.1 does not match DSO version 535.1 -- cannot find working devices in this configuration",
+            "driver-library-mismatch",
+        ),
+        ("CUDA_VISIBLE_DEVICES is set to -1 - this hides all GPUs from CUDA", "cuda-visible-devices-empty"),
+        ("Please make sure to set `CUDA_DEVICE_ORDER=PCI_BUS_ID` to avoid unexpected behavior.", "igpu-dgpu-order"),
+        (
+            "unknown error initializing cuda driver library: cuda driver library init failure: 999",
+            "uvm-module-not-loaded",
+        ),
+        ("Please install paddlepaddle-gpu: Cannot use CUDAPlace in CPU only version", "framework-is-cpu-build"),
+        ("CUBLAS_STATUS_ARCH_MISMATCH", "framework-lacks-gpu-arch"),
+        ("Failed to create CUDAExecutionProvider. Require cuDNN 9.* and CUDA 12.*", "framework-cuda-library-missing"),
+        ("Failed to initialize NVML: GPU access blocked by the operating system", "wsl-toolkit-too-old-for-driver"),
+        ("NvRmMemInitNvmap failed with No such file or directory", "jetson-use-runtime"),
+        ("failed to generate CDI spec: failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND", "driver-library-missing"),
+        ("MIG-enabled GPU: No MIG devices found", "mig-enabled-without-instances"),
+    ]);
+}
+
+#[test]
 fn what_is_harmless_is_called_so() {
     for text in [
         "I successful NUMA node read from SysFS had negative value (-1), but there must be at least one NUMA node, so returning NUMA node zero.",
