@@ -1,9 +1,9 @@
 //! What error texts mean: which programs print them, and the causes that they have in the field.
 //!
 //! A text is a literal of a file in `texts`: what it is told by, and its causes, best first. Numbers (CUDA, NVML,
-//! Xid) have tables of their own. The order of the causes is that of public reports: issues of
-//! nvidia-container-toolkit, libnvidia-container, nvidia-docker, k8s-device-plugin, pytorch, vllm, ollama,
-//! llama.cpp, Paddle and others (read 2026-05 to 2026-11); other lines of the same log move it (`context`).
+//! Xid) have tables of their own. The order of the causes is that of their frequency in public reports, as far as
+//! those collected for this project until 2026-11 show it (nvidia-container-toolkit, nvidia-docker,
+//! k8s-device-plugin, pytorch, vllm, ollama, Paddle and others); other lines of the same log move it (`context`).
 
 pub mod codes;
 pub mod context;

@@ -1,6 +1,6 @@
 //! NVML's return codes.
 //!
-//! `nvml.h` and the strings of driver 580 (read 2026-11). The names lose their `NVML_ERROR_`; go-nvml prints
+//! Names and numbers as in `nvml.h` and NVIDIA's NVML reference (general knowledge, 2026-11). The names lose their `NVML_ERROR_`; go-nvml prints
 //! `ERROR_DRIVER_NOT_LOADED`, pynvml `NVMLError_DriverNotLoaded`.
 
 /// Number, name without its prefix, text.

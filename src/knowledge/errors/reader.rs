@@ -283,7 +283,9 @@ impl<'t> Reader<'t> {
             line: shown(raw, &texts::XID),
             number: line,
             times: 0,
-            found: Some(number.to_string()),
+            found: Some(
+                xid::meaning(number).map_or_else(|| number.to_string(), |(text, _)| format!("{number} ({text})")),
+            ),
             causes: xid::causes(number),
         });
         told.times += 1;

@@ -1,7 +1,8 @@
 //! Xid numbers: what the driver writes into the kernel's log when a GPU, or a program on it, fails.
 //!
-//! NVIDIA, "Analyzing Xid Errors with the Xid Catalog" and "Xid Errors" (docs.nvidia.com/deploy/xid-errors, read
-//! 2026-11), in our words.
+//! NVIDIA, "Analyzing Xid Errors with the Xid Catalog" (docs.nvidia.com/deploy/xid-errors, read 2026-11, for Ampere
+//! and newer), in our words; 61 and 122 to 125, which it has as unused, by the names in `nverror.h` of
+//! open-gpu-kernel-modules.
 
 use super::{Cause, high, low, medium};
 
@@ -34,38 +35,42 @@ pub const ROWS: &[(u32, &str, Kind)] = &[
     (8, "the GPU stopped processing: a channel was idle too long", Kind::Program),
     (11, "invalid or corrupted commands from a program", Kind::Program),
     (13, "graphics engine exception: usually a program's access out of bounds", Kind::Program),
-    (18, "bus mastering was switched off in the PCI configuration", Kind::Reset),
+    (25, "invalid or illegal commands from a program", Kind::Program),
     (31, "memory page fault: a program used an address that it does not have", Kind::Program),
-    (32, "invalid or corrupted push buffer: driver, bus quality or a program", Kind::Program),
-    (37, "driver firmware error", Kind::Reset),
-    (38, "driver firmware error", Kind::Reset),
+    (32, "invalid or corrupted push buffer: mostly the quality of the PCIe link", Kind::Hint),
+    (37, "driver firmware error", Kind::Hint),
+    (38, "driver firmware error", Kind::Hint),
     (39, "copy engine exception", Kind::Program),
+    (40, "copy engine exception", Kind::Program),
+    (41, "copy engine exception", Kind::Program),
     (43, "the GPU stopped processing: a program's fault ended its channel", Kind::Program),
-    (44, "graphics engine fault during a context switch", Kind::Reset),
+    (44, "graphics engine fault during a context switch", Kind::Hint),
     (45, "channels were torn down: a program was ended, or an earlier error", Kind::Program),
     (46, "the GPU stopped processing", Kind::Reset),
     (48, "double-bit ECC error", Kind::Memory),
     (54, "auxiliary power is not connected", Kind::Start),
-    (56, "display engine error", Kind::Hint),
-    (61, "internal microcontroller breakpoint or warning", Kind::Reset),
+    (60, "video processor exception", Kind::Program),
+    (61, "internal microcontroller breakpoint", Kind::Hint),
     (62, "internal microcontroller halt", Kind::Reset),
-    (63, "row remapping or page retirement was recorded", Kind::RemapPending),
-    (64, "row remapping or page retirement failed", Kind::RemapFailed),
+    (63, "memory remapping or page retirement was recorded", Kind::RemapPending),
+    (64, "memory remapping or page retirement failed", Kind::RemapFailed),
+    (66, "illegal access by the driver", Kind::Hint),
+    (67, "illegal access by the driver", Kind::Hint),
     (68, "video decoder exception", Kind::Program),
     (69, "graphics engine class error", Kind::Program),
     (74, "NVLink error", Kind::Link),
     (78, "a vGPU did not start", Kind::Start),
     (79, "the GPU has fallen off the bus", Kind::Bus),
-    (80, "corrupted data was sent to the GPU", Kind::Reset),
+    (80, "corrupted data was sent to the GPU", Kind::Program),
     (92, "many single-bit ECC errors", Kind::Hint),
-    (93, "a non-fatal violation of the info ROM's wear limit", Kind::Hint),
-    (94, "contained memory error: only the program that met it was ended", Kind::RemapPending),
+    (93, "a violation of the info ROM's wear limit", Kind::Hint),
+    (94, "contained memory error: only the program that met it was ended", Kind::Memory),
     (95, "uncontained memory error: all programs on the GPU are affected", Kind::Memory),
     (109, "a context switch timed out", Kind::Reset),
     (110, "security fault", Kind::Reset),
     (119, "the GPU's system processor (GSP) did not answer in time", Kind::Reset),
     (120, "the GPU's system processor (GSP) reported an error", Kind::Reset),
-    (121, "a link between chips had corrected errors", Kind::Hint),
+    (121, "corrected errors on the link to the processor", Kind::Hint),
     (122, "reading the board's SPI memory failed", Kind::Hint),
     (123, "writing the board's SPI memory failed", Kind::Hint),
     (124, "erasing the board's SPI memory failed", Kind::Hint),
@@ -81,11 +86,19 @@ pub const ROWS: &[(u32, &str, Kind)] = &[
     (148, "NVLink error (NVLPW_CTRL)", Kind::Link),
     (149, "NVLink error (NETIR)", Kind::Link),
     (150, "NVLink error (MSE)", Kind::Link),
-    (154, "the driver says by what the GPU can be recovered: a reset, or a reboot", Kind::Reset),
-    (155, "NVLink error that the software defines", Kind::Link),
+    (151, "an error in key rotation", Kind::Hint),
+    (154, "what recovery the GPU asks for, after another Xid", Kind::Reset),
+    (155, "an NVLink went down, or another error that the software defines", Kind::Link),
     (156, "a resource of the GPU was retired", Kind::RemapPending),
-    (157, "retiring a resource of the GPU failed", Kind::RemapFailed),
+    (157, "a resource of the GPU could not be retired: none is left in its place", Kind::RemapFailed),
     (158, "a fatal timeout in the GPU", Kind::Reset),
+    (160, "a channel was retired", Kind::Hint),
+    (161, "a channel could not be retired", Kind::Hint),
+    (167, "a fatal timeout on PCIe", Kind::Hint),
+    (168, "errors in protected memory: less of it is left", Kind::Hint),
+    (169, "internal microcontroller halt", Kind::Hint),
+    (171, "an error in DRAM that could not be corrected", Kind::Memory),
+    (172, "an error in SRAM that could not be corrected", Kind::Memory),
 ];
 
 /// What a number means.
@@ -157,7 +170,7 @@ const START: &[Cause] = &[
     OTHERS,
 ];
 const HINT: &[Cause] = &[
-    medium("xid-recent", "Xid {found} is a report of the driver; NVIDIA's catalogue says what it asks for."),
+    medium("xid-recent", "Xid {found} alone asks for nothing at once; NVIDIA's catalogue says what it can mean."),
     low("gpu-reset-required", "If work on that GPU fails since, reset it."),
 ];
 

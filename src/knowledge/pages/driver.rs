@@ -1,5 +1,5 @@
-//! What NVML, a real `cuInit` or the running processes would show. NVIDIA's driver README, NVML and GPU debug
-//! guidelines (580), Fabric Manager guide; pytorch#49081, open-gpu-kernel-modules#1151 (read 2026-05 to 2026-11).
+//! What NVML, a real `cuInit` or the running processes would show. Causes by reports (pytorch#49081,
+//! open-gpu-kernel-modules#1151 and others, until 2026-11); commands as `nvidia-smi` has them.
 
 use super::step;
 use crate::model::{Action, Page, Severity};

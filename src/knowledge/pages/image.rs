@@ -1,5 +1,5 @@
-//! What an image's files show against driver and GPU. NVIDIA, CUDA Compatibility and CUDA release notes (13.x);
-//! `PyTorch`, TensorFlow, Paddle release notes; nvidia-docker#1515, vllm#6551 (read 2026-05 to 2026-11).
+//! What an image's files show against driver and GPU. NVIDIA, CUDA Compatibility and the release notes of CUDA 13.x
+//! (2026-11); reports, among others nvidia-docker#1515 and vllm#6551.
 
 use super::step;
 use crate::model::{Action, Page, Severity};

@@ -1,5 +1,4 @@
-//! What only a running engine, the loader's cache or a virtual machine shows. Issues of nvidia-container-toolkit,
-//! docker/for-linux, gVisor, WSL (read 2026-05 to 2026-11).
+//! What only a running engine, the loader's cache or a virtual machine shows, by reports until 2026-11.
 
 use super::step;
 use crate::model::{Action, Page, Severity};

@@ -1,5 +1,5 @@
-//! What the CDI library, its users and `nvidia-ctk cdi` say. container-device-interface `pkg/cdi` (read 2026-08),
-//! podman, containerd, crun, runc, nvidia-container-toolkit.
+//! What the CDI library, its users and `nvidia-ctk cdi` say. container-device-interface `pkg/cdi`,
+//! nvidia-container-toolkit (both as of 2026-08); podman, crun and runc by reports.
 
 use crate::knowledge::errors::{Text, high, low, medium};
 

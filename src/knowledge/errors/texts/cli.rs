@@ -1,5 +1,5 @@
-//! What `nvidia-container-cli` and the NVIDIA runtime say. libnvidia-container `src/`, nvidia-container-toolkit
-//! (read 2026-05 and 2026-08), and their issues.
+//! What `nvidia-container-cli` and the NVIDIA runtime say. libnvidia-container `src/` (single files of several
+//! releases), nvidia-container-toolkit (2026-08), and reports.
 
 use crate::knowledge::errors::{Text, high, low, medium};
 

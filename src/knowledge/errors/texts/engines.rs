@@ -1,5 +1,5 @@
-//! What docker, containerd, podman, the kubelet, enroot and Singularity say of the stack. moby `daemon/` (read
-//! 2026-08), containerd, k8s-device-plugin (2026-08), enroot's hooks, issues of all.
+//! What docker, containerd, podman, the kubelet, enroot and Singularity say of the stack. moby `daemon/` (2026-08);
+//! the others by reports.
 
 use crate::knowledge::errors::{Text, high, low, medium};
 

@@ -1,5 +1,5 @@
-//! What TensorFlow, Paddle, JAX, ONNX Runtime, llama.cpp, Ollama, vLLM, `CuPy` and others say in their own words.
-//! Their sources and issues (read 2026-05 to 2026-11).
+//! What TensorFlow, Paddle, JAX, ONNX Runtime, llama.cpp, Ollama, vLLM, `CuPy` and others say in their own words, by
+//! reports; TensorFlow also by the strings of its 2.21 (2026-11).
 
 use crate::knowledge::errors::{Text, high, low, medium};
 

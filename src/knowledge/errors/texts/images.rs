@@ -1,5 +1,4 @@
-//! What the loader, the dynamic linker's tools and NGC's entry points say of an image's libraries. glibc, NVIDIA's
-//! images, issues of many projects (read 2026-05 to 2026-11).
+//! What the loader, `ldconfig` and the entry points of NVIDIA's images say of an image's libraries, by reports.
 
 use crate::knowledge::errors::{Text, high, low, medium};
 

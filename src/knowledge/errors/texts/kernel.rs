@@ -1,5 +1,4 @@
-//! The kernel's log, modprobe and strace. open-gpu-kernel-modules and NVIDIA's driver README (580), issues and
-//! forum reports (read 2026-05 to 2026-11). Xid lines are told by their numbers.
+//! The kernel's log, modprobe and strace, by reports and general knowledge. Xid lines are told by their numbers.
 
 use crate::knowledge::errors::{Text, high, low, medium};
 

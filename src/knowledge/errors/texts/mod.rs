@@ -1,4 +1,7 @@
 //! The texts, a file for each kind of program that prints them.
+//!
+//! The wordings are those of public reports that were collected for this project until 2026-11, of the sources that
+//! a file names, and of general knowledge: a wording that no program prints any more does no harm.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +11,7 @@ mod benign;
 mod cdi;
 mod cli;
 mod cuda;
+mod cuda_at_work;
 mod device;
 mod engines;
 mod frameworks;
@@ -30,6 +34,7 @@ pub const FILES: &[&[Text]] = &[
     frameworks::TEXTS,
     python::TEXTS,
     cuda::TEXTS,
+    cuda_at_work::TEXTS,
     benign::TEXTS,
 ];
 
@@ -43,7 +48,7 @@ pub fn all() -> impl Iterator<Item = &'static Text> {
 
 /// The text of each number, by its place among [`all`]. A number of CUDA that none has is the program's business.
 pub(super) fn codes() -> BTreeMap<Code, usize> {
-    let program = all().position(|text| text.name == cuda::PROGRAM);
+    let program = all().position(|text| text.name == cuda_at_work::PROGRAM);
     let any = codes::ROWS.iter().map(|row| Code::Cuda(row.number)).zip(program.into_iter().cycle());
     let own = all().enumerate().flat_map(|(place, text)| text.codes.iter().map(move |code| (*code, place)));
     // The former of two texts counts: it is put in last.

@@ -1,5 +1,5 @@
-//! What NVML says through `nvidia-smi`, pynvml, go-nvml and others. Strings of driver 580; nvidia-docker#1671, #1730,
-//! nvidia-container-toolkit#48, forums.developer.nvidia.com (read 2026-05 to 2026-11).
+//! What NVML says through `nvidia-smi`, pynvml, go-nvml and others, by reports (nvidia-docker#1671 and #1730,
+//! nvidia-container-toolkit#48, paddle and torch) and general knowledge.
 
 use crate::knowledge::BUILT_IN;
 use crate::knowledge::errors::{Cause, Code, Text, high, low, medium};

@@ -1,5 +1,4 @@
-//! Jetson, WSL, gVisor and images without glibc. Issues of nvidia-docker, nvidia-container-toolkit, WSL, gVisor;
-//! NVIDIA's Jetson Linux and CUDA-on-WSL guides (read 2026-05 to 2026-11).
+//! Jetson, WSL, gVisor and images without glibc, by reports to nvidia-docker, nvidia-container-toolkit, WSL, gVisor.
 
 use crate::knowledge::errors::{Text, high, low, medium};
 

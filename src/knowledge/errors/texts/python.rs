@@ -1,5 +1,4 @@
-//! What `PyTorch` says in its own words. `c10/cuda/CUDAFunctions.cpp`, `torch/cuda/__init__.py`,
-//! `torch/serialization.py` of 1.7 to 2.9 (read 2026-05 to 2026-11).
+//! What `PyTorch` says in its own words: `c10/cuda/CUDAFunctions.cpp`, `torch/cuda/__init__.py` (2026-11), and reports.
 
 use crate::knowledge::errors::{Text, high, low, medium};
 
