@@ -16,7 +16,11 @@ struct Schema {
 
 impl Schema {
     fn report() -> Self {
-        let file = repository().join("packaging/schema/report.schema.json");
+        Self::named("report.schema.json")
+    }
+
+    fn named(name: &str) -> Self {
+        let file = repository().join("packaging/schema").join(name);
         let mut schemas = Schemas::new();
         let mut compiler = Compiler::new();
         let index = compiler.compile(file.to_str().expect("UTF-8"), &mut schemas).expect("a valid schema");
@@ -77,6 +81,23 @@ fn what_could_not_be_judged_at_all() {
     let report = document(&["container", "/nonexistent"]);
     assert!(report["error"]["what"].is_string(), "{report:#}");
     schema.check(&report);
+}
+
+#[test]
+fn what_a_text_means() {
+    let (schema, of_errors) = (Schema::named("explain.schema.json"), Schema::report());
+    for text in ["cuInit failed: 999", "oneDNN custom operations are on", "NVRM: Xid (PCI:0000:41:00): 79, GPU has"] {
+        schema.check(&document(&["explain", text]));
+    }
+    let scene = Scene::on(&SimHost::default());
+    let root = scene.host().to_string_lossy().into_owned();
+    let verified = document(&["explain", "CUDA unknown error", "--verify", "--host-root", &root]);
+    assert!(verified["causes"][0]["verified"]["result"].is_string(), "{verified:#}");
+    schema.check(&verified);
+    of_errors.check(&document(&["explain", "nobody knows this"]));
+    let mut bad = verified;
+    bad["causes"][0]["confidence"] = json!("certain");
+    assert!(schema.refuses(&bad).is_some());
 }
 
 /// The schema is no rubber stamp.

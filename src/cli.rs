@@ -35,6 +35,8 @@ pub enum Command {
         /// A directory or file needs a `/` in its name (`./bundle`); digits are a pid; else it is an id.
         target: PathBuf,
     },
+    /// Say what an error text means: its causes, how to verify them, what to do.
+    Explain(Explain),
     /// List the checks, or show one on its own page.
     Checks {
         /// The check's name.
@@ -47,6 +49,19 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+}
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// An error text or the name of a check; without it, or as `-`, a text or a whole log from standard input.
+    pub text: Vec<OsString>,
+    /// Run the checks that decide between the causes, on this machine.
+    #[arg(long)]
+    pub verify: bool,
+    /// With --verify: also those of this container, named as for `container`.
+    #[arg(long, value_name = "TARGET", requires = "verify")]
+    pub container: Option<PathBuf>,
 }
 
 /// Options of every command.

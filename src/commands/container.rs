@@ -13,15 +13,24 @@ use crate::collect::tree::Tree;
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
 use crate::model::container::{Given, Moment, Strength, Wants};
-use crate::model::{Container, Facts, Host, Image, Observed, Place, Report, Unknown, Unseen, Verdict};
-use crate::policy::{self, Mode};
+use crate::model::{Container, Facts, Host, Image, Judged, Observed, Place, Report, Unknown, Unseen, Verdict};
+use crate::policy::{self, Mode, Policy};
 use crate::report::json::Subjects;
 
 /// Whoever calls waits for the answer; a kernel that is slow may be.
 const REHEARSAL: Duration = Duration::from_secs(2);
 
-/// Reads, judges, prints.
-pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
+/// What a container came to, before policy.
+pub(crate) struct Asked {
+    pub(crate) host: Host,
+    pub(crate) image: Image,
+    pub(crate) container: Container,
+    pub(crate) policy: Policy,
+    pub(crate) judged: Vec<Judged>,
+}
+
+/// Reads and judges.
+pub(crate) fn ask(target: &Path, common: &Common) -> Result<Asked, Failed> {
     let files = setting::host_tree(common)?;
     let policy = setting::policy(common, &files)?;
     let knowledge = setting::knowledge(&files);
@@ -39,14 +48,21 @@ pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     }
     let image = look_at_image(&reading);
     wish_by_files(&mut reading.container, &image);
-    let container = &reading.container;
-    let facts = Facts { host: &host, image: &image, container, knowledge: &knowledge, place: Place::Hook };
-    let report = policy::report(&policy, Some(container), &common.ignore, checks::judge(&facts));
-    let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(container) };
+    let container = reading.container;
+    let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Hook };
+    let judged = checks::judge(&facts);
+    Ok(Asked { host, image, container, policy, judged })
+}
+
+/// Reads, judges, prints.
+pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
+    let Asked { host, image, container, policy, judged } = ask(target, common)?;
+    let report = policy::report(&policy, Some(&container), &common.ignore, judged);
+    let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(&container) };
     finish(
         "container",
         &target.display().to_string(),
-        &headline(container, &report, policy.mode_for(container)),
+        &headline(&container, &report, policy.mode_for(&container)),
         &report,
         subjects,
         common,

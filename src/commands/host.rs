@@ -5,12 +5,19 @@ use crate::cli::Common;
 use crate::collect::host::{self, Options, Scope};
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
-use crate::model::{Container, Facts, Host, Image, Place, Report, Verdict};
-use crate::policy;
+use crate::model::{Container, Facts, Host, Image, Judged, Place, Report, Verdict};
+use crate::policy::{self, Policy};
 use crate::report::json::Subjects;
 
-/// Reads, judges, prints.
-pub(crate) fn run(common: &Common) -> Result<u8, Failed> {
+/// What this machine came to, before policy.
+pub(crate) struct Asked {
+    pub(crate) host: Host,
+    pub(crate) policy: Policy,
+    pub(crate) judged: Vec<Judged>,
+}
+
+/// Reads and judges.
+pub(crate) fn ask(common: &Common) -> Result<Asked, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
@@ -19,7 +26,14 @@ pub(crate) fn run(common: &Common) -> Result<u8, Failed> {
     let host = host::read(&tree, &options);
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
-    let mut report = policy::report(&policy, None, &common.ignore, checks::judge(&facts));
+    let judged = checks::judge(&facts);
+    Ok(Asked { host, policy, judged })
+}
+
+/// Reads, judges, prints.
+pub(crate) fn run(common: &Common) -> Result<u8, Failed> {
+    let Asked { host, policy, judged } = ask(common)?;
+    let mut report = policy::report(&policy, None, &common.ignore, judged);
     let nothing = nothing_of_nvidia(&host);
     if nothing && report.verdict == Verdict::Pass {
         report.verdict = Verdict::Skip;

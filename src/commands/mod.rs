@@ -4,15 +4,21 @@ pub mod hook;
 pub mod runtime;
 
 #[cfg(feature = "cli")]
+mod catalogue;
+#[cfg(feature = "cli")]
 mod checks;
 #[cfg(feature = "cli")]
 mod container;
+#[cfg(feature = "cli")]
+mod explain;
 #[cfg(feature = "cli")]
 mod host;
 #[cfg(feature = "cli")]
 mod output;
 #[cfg(feature = "cli")]
 mod setting;
+#[cfg(feature = "cli")]
+mod verify;
 
 #[cfg(feature = "cli")]
 pub use entry::main;
@@ -44,6 +50,7 @@ mod entry {
             Command::Hook { args } => return ExitCode::from(super::hook::run(args.iter().cloned())),
             Command::Host => ("host", super::host::run(&cli.common)),
             Command::Container { target } => ("container", super::container::run(target, &cli.common)),
+            Command::Explain(asked) => ("explain", super::explain::run(asked, &cli.common)),
             Command::Checks { id } => ("checks", super::checks::run(id.as_deref(), &cli.common)),
         };
         match result {

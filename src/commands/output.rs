@@ -51,12 +51,12 @@ pub(crate) fn finish(
 }
 
 /// Of the terminal; what is piped is not wrapped.
-fn width() -> Option<usize> {
+pub(crate) fn width() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stdout())?;
     Some(usize::from(columns).max(40))
 }
 
-fn detail(common: &Common) -> Detail {
+pub(crate) fn detail(common: &Common) -> Detail {
     match (common.quiet, common.verbose) {
         (true, _) => Detail::Quiet,
         (_, true) => Detail::Verbose,

@@ -6,14 +6,20 @@ use crate::model::Knowledge;
 
 pub mod additions;
 pub mod architecture;
+#[cfg(feature = "cli")]
+pub mod catalogue;
 pub mod compat;
 pub mod cuda;
 pub mod cuda_visible_devices;
 pub mod driver_capabilities;
 pub mod driver_files;
+#[cfg(feature = "cli")]
+pub mod errors;
 pub mod frameworks;
 pub mod gpus;
 pub mod monitors;
+#[cfg(feature = "cli")]
+pub mod pages;
 pub mod require;
 pub mod toolkit;
 pub mod variables;

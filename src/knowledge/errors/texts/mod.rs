@@ -1,0 +1,58 @@
+//! The texts, a file for each kind of program that prints them.
+//!
+//! The wordings are those of public reports that were collected for this project until 2026-11, of the sources that
+//! a file names, and of general knowledge: a wording that no program prints any more does no harm.
+
+use std::collections::BTreeMap;
+
+use super::{Code, Text, codes};
+
+mod benign;
+mod cdi;
+mod cli;
+mod cuda;
+mod cuda_at_work;
+mod device;
+mod engines;
+mod frameworks;
+mod images;
+mod kernel;
+mod nvml;
+mod platforms;
+mod python;
+
+/// All of them. Where two fit equally well, the former counts.
+pub const FILES: &[&[Text]] = &[
+    cli::TEXTS,
+    device::TEXTS,
+    engines::TEXTS,
+    cdi::TEXTS,
+    platforms::TEXTS,
+    kernel::TEXTS,
+    nvml::TEXTS,
+    images::TEXTS,
+    frameworks::TEXTS,
+    python::TEXTS,
+    cuda::TEXTS,
+    cuda_at_work::TEXTS,
+    benign::TEXTS,
+];
+
+/// A line of the kernel's log with an Xid number; its causes are the number's.
+pub const XID: Text = Text { name: "Xid", tells: &[&["nvrm: xid"]], ..Text::PLAIN };
+
+/// All texts, in the order of [`FILES`].
+pub fn all() -> impl Iterator<Item = &'static Text> {
+    FILES.iter().flat_map(|file| file.iter())
+}
+
+/// The text of each number, by its place among [`all`]. A number of CUDA that none has is the program's business.
+pub(super) fn codes() -> BTreeMap<Code, usize> {
+    let program = all().position(|text| text.name == cuda_at_work::PROGRAM);
+    let any = codes::ROWS.iter().map(|row| Code::Cuda(row.number)).zip(program.into_iter().cycle());
+    let own = all().enumerate().flat_map(|(place, text)| text.codes.iter().map(move |code| (*code, place)));
+    // The former of two texts counts: it is put in last.
+    let mut own: Vec<_> = own.collect();
+    own.reverse();
+    any.chain(own).collect()
+}
