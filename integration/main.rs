@@ -9,6 +9,7 @@
 mod closed;
 mod hook;
 mod hostile;
+mod image;
 mod layers;
 mod mutations;
 mod nothing;
