@@ -2,7 +2,7 @@
 
 use super::world::Part::{Compat, Env, File, Library, Package, Torch};
 use super::world::Way::{Cdi, Docker};
-use super::world::{A100, GEFORCE, Gpu, H100, Machine, PACKAGES, Part, Way};
+use super::world::{A100, GEFORCE, Gpu, H100, Machine, PACKAGES, Part, Way, findings};
 use crate::support::needs;
 
 const V100: Gpu = ("Tesla V100-SXM2-16GB", "0x1db1");
@@ -71,6 +71,14 @@ const CASES: &[Case] = &[
         image: &[Package("torch-2.11.0"), Package("nvidia_cuda_runtime-13.0.96")],
         said: ("framework-cuda-newer-than-driver", ERROR),
         neighbour: Neighbour::Driver("580.65.06"),
+    },
+    Case {
+        shape: "054: beside one that starts",
+        way: Cdi,
+        machine: on("570.86.10", H100, "1.17.8"),
+        image: &[Torch("2.11.0", "13.0"), Package("onnxruntime_gpu-1.20.1")],
+        said: ("framework-cuda-newer-than-driver", WARNING),
+        neighbour: Neighbour::Image(&[Torch("2.9.0+cu128", "12.8"), Package("onnxruntime_gpu-1.20.1")]),
     },
     Case {
         shape: "055: Paddle for CUDA 10.2 on a driver of 10.0",
@@ -234,6 +242,14 @@ const CASES: &[Case] = &[
         ]),
     },
     Case {
+        shape: "146: and switched on, where the program decides",
+        way: Docker,
+        machine: on("575.57.08", A100, "1.17.4"),
+        image: &[Env("VLLM_ENABLE_CUDA_COMPATIBILITY=1"), Torch("2.10.0+cu130", "13.0"), Compat("13.0", "580.82.07")],
+        said: ("framework-cuda-newer-than-driver", WARNING),
+        neighbour: Neighbour::Driver("580.65.06"),
+    },
+    Case {
         shape: "147: toolkit 1.17.4 leaves it alone",
         way: Docker,
         machine: on("550.54.15", A100, "1.17.4"),
@@ -262,9 +278,18 @@ fn images_that_do_not_suit_are_told_from_their_neighbours_that_do() {
         let (id, severity) = case.said;
         let wanted = (id.to_owned(), severity.to_owned());
         let refused = severity == ERROR;
-        let (code, said) = case.machine.with(case.way, case.image).decided();
+        let laid = case.machine.with(case.way, case.image);
+        let (code, said) = laid.decided();
         if (code != 0) != refused || !said.contains(&wanted) {
             wrong.push(format!("{}: exit {code}, {said:?}, not {wanted:?}", case.shape));
+        }
+        let line = laid.judge().stderr.lines().next().unwrap_or_default().to_owned();
+        if refused && !line.contains(id) {
+            wrong.push(format!("{}: {line}", case.shape));
+        }
+        let said = findings(&laid.json());
+        if !said.contains(&wanted) {
+            wrong.push(format!("{}: `container`: {said:?}, not {wanted:?}", case.shape));
         }
         let mut machine = case.machine;
         let mut image = case.image;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::world::Part::Torch;
+use super::world::Part::{Compat, Torch};
 use super::world::{Gpu, Laid, Machine, Part, Way, findings};
 use crate::support::{needs, write};
 
@@ -82,6 +82,19 @@ fn a_cuda_newer_than_the_tables_is_judged_by_rule_on_a_driver_that_they_know() {
     assert!(code != 0 && has(&said, "framework-cuda-newer-than-driver"), "{said:?}");
     let text = laid.text();
     assert!(text.stdout.contains("made for it (after 580.65.06)"), "{text:?}");
+}
+
+/// Whether forward compatibility is allowed on it nobody knows.
+#[test]
+fn an_image_with_a_libcuda_of_its_own_starts_on_a_gpu_newer_than_the_tables() {
+    if !needs::root() {
+        return;
+    }
+    let machine = Machine { driver: "575.57.08", ..NEW };
+    let laid = machine.with(Way::CdiWithCompat, &[Torch("2.10.0+cu130", "13.0"), Compat("13.0", "580.82.07")]);
+    let (code, said) = laid.decided();
+    assert_eq!(code, 0, "{said:?}");
+    assert_eq!(laid.scene.logged()[0]["verdict"], "unknown");
 }
 
 #[test]

@@ -7,10 +7,14 @@ use crate::support::host::SimHost;
 use crate::support::process::Ended;
 use crate::support::programs::{self, gpu_preflight};
 use crate::support::scene::Scene;
+use crate::support::words::check;
 use crate::support::{link, write};
 
 /// Where the packages of Python lie.
 pub(super) const PACKAGES: &str = "usr/local/lib/python3.11/site-packages";
+
+/// The exit code of a refusal for what the image has.
+const OF_IMAGE: i32 = 14;
 
 /// A GPU: what the driver calls it, and its PCI device id.
 pub(super) type Gpu = (&'static str, &'static str);
@@ -193,11 +197,14 @@ impl Laid {
         serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
     }
 
-    /// The hook's decision, and its findings by id and severity.
+    /// The hook's decision, and its findings by id and severity. A refusal is one for the image, in proper words.
     pub(super) fn decided(&self) -> (i32, Vec<(String, String)>) {
         let ended = self.judge();
+        let code = ended.code();
+        assert!(code == 0 || code == OF_IMAGE, "{ended:?}");
+        check(&ended);
         let logged = self.scene.logged();
-        (ended.code(), findings(logged.last().unwrap_or_else(|| panic!("nothing was logged: {ended:?}"))))
+        (code, findings(logged.last().unwrap_or_else(|| panic!("nothing was logged: {ended:?}"))))
     }
 }
 
