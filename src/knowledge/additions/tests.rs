@@ -139,6 +139,8 @@ fn rows_about_known_gpus_replace() {
     let (later, _) = laid(
         "[[generation]]\nname = \"Turing\"\ncapabilities = [\"7.5\"]\nfirst_branch = 410\nlast_branch = 610\nmodules = \"either\"",
     );
+    assert_eq!(knowledge.driver_supports(ComputeCapability::new(7, 5), &v("620.70.06")), Some(true));
+    assert_eq!(knowledge.driver_supports(ComputeCapability::new(7, 5), &v("650.10")), Some(false), "after the last");
     assert_eq!(later.driver_supports(ComputeCapability::new(7, 5), &v("620.70.06")), Some(false));
     let by_id = |id| knowledge.capability_of(None, Some(id)).map(|c| c.to_string());
     for (id, capability) in [(0x22fe, "8.6"), (0x22ff, "8.9"), (0x2330, "8.9"), (0x2400, "8.9"), (0x2401, "8.6")] {
