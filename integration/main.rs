@@ -10,6 +10,7 @@ mod closed;
 mod explain;
 mod hook;
 mod hostile;
+mod image;
 mod layers;
 mod mutations;
 mod nothing;

@@ -6,6 +6,8 @@
 #
 #   GPUS=2                  how many GPUs; 0: a machine without any part of NVIDIA's
 #   DRIVER=550.163.01       the driver's version
+#   GPU_NAME='NVIDIA …'     what the driver calls them
+#   GPU_ID=0x2330           their PCI device id
 #   MODULES="nvidia …"      the kernel modules that are loaded
 #   UVM_MAJOR=511           the number that the kernel gave nvidia-uvm
 #   SPOIL='rm dev/nvidia0'  a shell command that spoils the host, run in its root before it is used
@@ -18,6 +20,8 @@ export LC_ALL=C
 
 GPUS=${GPUS-2}
 DRIVER=${DRIVER-550.163.01}
+GPU_NAME=${GPU_NAME-NVIDIA H100 80GB HBM3}
+GPU_ID=${GPU_ID-0x2330}
 MODULES=${MODULES-nvidia nvidia_uvm nvidia_modeset nvidia_drm}
 UVM_MAJOR=${UVM_MAJOR-511}
 SPOIL=${SPOIL-}
@@ -54,7 +58,7 @@ lay_bus() {
     pci=sys/bus/pci/devices/$(address "$n")
     mkdir -p "$pci"
     echo 0x10de >"$pci/vendor"
-    echo 0x2330 >"$pci/device"
+    echo "$GPU_ID" >"$pci/device"
     echo 0x030200 >"$pci/class"
     if has nvidia; then ln -s ../../drivers/nvidia "$pci/driver"; fi
   done
@@ -77,8 +81,8 @@ lay_driver() {
     printf 'DeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\nModifyDeviceFiles: 1\n' >proc/driver/nvidia/params
     for ((n = 0; n < GPUS; n++)); do
       mkdir -p "proc/driver/nvidia/gpus/$(address "$n")"
-      printf 'Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 40\nGPU UUID: \t GPU-0000000%d-0000-4000-8000-000000000001\nVideo BIOS: \t 96.00.74.00.01\nBus Type: \t PCIe\nBus Location: \t %s\nDevice Minor: \t %d\nGPU Excluded: \t No\n' \
-        "$n" "$(address "$n")" "$n" >"proc/driver/nvidia/gpus/$(address "$n")/information"
+      printf 'Model: \t\t %s\nIRQ:   \t\t 40\nGPU UUID: \t GPU-0000000%d-0000-4000-8000-000000000001\nVideo BIOS: \t 96.00.74.00.01\nBus Type: \t PCIe\nBus Location: \t %s\nDevice Minor: \t %d\nGPU Excluded: \t No\n' \
+        "$GPU_NAME" "$n" "$(address "$n")" "$n" >"proc/driver/nvidia/gpus/$(address "$n")/information"
     done
     printf '195 nvidia\n195 nvidia-modeset\n195 nvidiactl\n' >>proc/devices
     printf '510 nvidia-caps\n' >>proc/devices
@@ -165,7 +169,7 @@ case ${1-} in
   lay) lay "${2:?usage: simhost.sh lay DIR}" ;;
   run)
     shift
-    export GPUS DRIVER MODULES UVM_MAJOR SPOIL
+    export GPUS DRIVER GPU_NAME GPU_ID MODULES UVM_MAJOR SPOIL
     exec unshare --mount --propagation private "${BASH_SOURCE[0]}" mounted "$@"
     ;;
   mounted)

@@ -11,6 +11,8 @@ use super::repository;
 pub(crate) struct SimHost {
     pub(crate) gpus: u32,
     pub(crate) driver: &'static str,
+    /// What the driver calls the GPUs, and their PCI device id.
+    pub(crate) gpu: (&'static str, &'static str),
     pub(crate) modules: &'static str,
     /// A shell command that spoils it, run in its root.
     pub(crate) spoil: &'static str,
@@ -18,7 +20,13 @@ pub(crate) struct SimHost {
 
 impl Default for SimHost {
     fn default() -> Self {
-        Self { gpus: 2, driver: "550.163.01", modules: "nvidia nvidia_uvm nvidia_modeset nvidia_drm", spoil: "" }
+        Self {
+            gpus: 2,
+            driver: "550.163.01",
+            gpu: ("NVIDIA H100 80GB HBM3", "0x2330"),
+            modules: "nvidia nvidia_uvm nvidia_modeset nvidia_drm",
+            spoil: "",
+        }
     }
 }
 
@@ -53,6 +61,8 @@ impl SimHost {
         Run::new(repository().join("integration/simhost.sh"))
             .env("GPUS", self.gpus.to_string())
             .env("DRIVER", self.driver)
+            .env("GPU_NAME", self.gpu.0)
+            .env("GPU_ID", self.gpu.1)
             .env("MODULES", self.modules)
             .env("SPOIL", self.spoil)
     }

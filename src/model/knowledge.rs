@@ -24,7 +24,7 @@ pub struct Knowledge {
     pub chips: Cow<'static, [Chip]>,
     /// Product names; the first that fits counts.
     pub products: Cow<'static, [Product]>,
-    /// What toolkits compile for, oldest first. Each stands for the releases up to the next.
+    /// What toolkits compile for, oldest first. Each stands for the releases up to the next, the newest for itself.
     pub targets: Cow<'static, [Targets]>,
     /// The PTX that toolkits write, oldest first.
     pub ptx: Cow<'static, [Ptx]>,

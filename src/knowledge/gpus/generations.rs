@@ -69,7 +69,10 @@ impl Knowledge {
         let generation = self.generation_of(capability).filter(|answer| !answer.by_rule)?.value;
         // Windows' drivers have numbers between the branches: 475.14 is of 470, 582.16 of 580
         let number = driver.number(0);
-        let branch = self.branches.iter().map(|b| b.number).filter(|b| *b <= number).max().unwrap_or(number);
+        let newest = self.branches.iter().map(|b| b.number).max().unwrap_or_default();
+        let below = self.branches.iter().map(|b| b.number).filter(|b| *b <= number).max();
+        // one that is newer than the tables is of a branch of its own
+        let branch = below.filter(|_| number <= newest).unwrap_or(number);
         if generation.last_branch.is_some_and(|last| branch > last) {
             return Some(false);
         }

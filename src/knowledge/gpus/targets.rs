@@ -54,7 +54,7 @@ const CUDA_13_0: [ComputeCapability; 12] = join(CUDA_13, [cc(10, 0), cc(10, 3), 
 const CUDA_13_4: [ComputeCapability; 13] =
     join(CUDA_13, [cc(10, 0), cc(10, 3), cc(10, 7), cc(11, 0), cc(12, 0), cc(12, 1)]);
 
-/// Oldest first; each stands for the releases up to the next.
+/// Oldest first; each stands for the releases up to the next, the newest for itself.
 pub(crate) const TARGETS: &[Targets] = &[
     targets((8, 0), &CUDA_8),
     targets(
@@ -84,6 +84,7 @@ pub(crate) const TARGETS: &[Targets] = &[
     targets((12, 9), &CUDA_12_9),
     targets((13, 0), &CUDA_13_0),
     targets((13, 4), &CUDA_13_4),
+    targets((13, 5), &CUDA_13_4),
 ];
 
 const fn ptx(cuda: (u32, u32), isa: (u32, u32)) -> Ptx {
@@ -144,14 +145,16 @@ impl Knowledge {
     pub fn targets_of(&self, cuda: &CudaVersion) -> Option<Answer<&Targets>> {
         let asked = (cuda.number(0), cuda.number(1));
         let found = self.targets.iter().filter(|t| t.cuda <= asked).max_by_key(|t| t.cuda)?;
-        Some(if self.is_beyond(asked) { Answer::by_rule(found) } else { Answer::known(found) })
+        let newest = self.targets.iter().map(|t| t.cuda).max();
+        Some(if Some(asked) > newest { Answer::by_rule(found) } else { Answer::known(found) })
     }
 
     /// The version of PTX that a toolkit writes, major and minor. Of one newer than the tables at least the newest.
     pub fn ptx_of(&self, cuda: &CudaVersion) -> Option<Answer<(u32, u32)>> {
         let asked = (cuda.number(0), cuda.number(1));
         let found = self.ptx.iter().filter(|p| p.cuda <= asked).max_by_key(|p| p.cuda)?;
-        Some(if self.is_beyond(asked) { Answer::by_rule(found.isa) } else { Answer::known(found.isa) })
+        let newest = self.ptx.iter().map(|p| p.cuda).max();
+        Some(if Some(asked) > newest { Answer::by_rule(found.isa) } else { Answer::known(found.isa) })
     }
 
     /// The CUDA that a driver must offer to compile PTX of this version. Of one newer than the tables at least the
@@ -162,15 +165,5 @@ impl Knowledge {
             return Some(Answer::known(version(entry.cuda)));
         }
         self.ptx.iter().map(|p| p.cuda).max().map(|newest| Answer::by_rule(version(newest)))
-    }
-
-    /// Newer than every toolkit and every PTX of the tables.
-    fn is_beyond(&self, asked: (u32, u32)) -> bool {
-        self.ptx
-            .iter()
-            .map(|p| p.cuda)
-            .chain(self.targets.iter().map(|t| t.cuda))
-            .max()
-            .is_some_and(|newest| asked > newest)
     }
 }

@@ -1,0 +1,8 @@
+//! What the image's CUDA, frameworks and libraries for forward compatibility come to on a machine's driver and GPU,
+//! through the built programs.
+
+mod cases;
+mod hostile;
+mod newer;
+mod requirements;
+mod world;
