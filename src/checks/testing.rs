@@ -444,11 +444,16 @@ impl World {
     }
 
     /// The container has NVIDIA's hook that puts an image's compat directory to use.
-    pub(crate) fn with_compat_hook(mut self) -> Self {
+    pub(crate) fn with_compat_hook(self) -> Self {
+        self.with_hook("enable-cuda-compat")
+    }
+
+    /// The container has this one of NVIDIA's hooks of CDI.
+    pub(crate) fn with_hook(mut self, what: &str) -> Self {
         let hook = SpecHook {
             stage: "createContainer".to_owned(),
             path: "/usr/bin/nvidia-cdi-hook".to_owned(),
-            args: ["nvidia-cdi-hook", "enable-cuda-compat", "--host-driver-version=1"].map(str::to_owned).into(),
+            args: ["nvidia-cdi-hook", what].map(str::to_owned).into(),
             ..SpecHook::default()
         };
         if let Observed::Known(hooks) = &mut self.container.hooks {

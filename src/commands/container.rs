@@ -145,7 +145,12 @@ fn running(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result
 
 fn look_at_image(reading: &Reading) -> Image {
     let Some(rootfs) = &reading.rootfs else { return image::unseen("the root file system", "it could not be entered") };
-    image::look(rootfs, &image::Hints::of(&reading.container))
+    let container = &reading.container;
+    let hints = match container.moment {
+        Moment::NotStarted => image::Hints::before_mounts(container),
+        _ => image::Hints::of(container),
+    };
+    image::look(rootfs, &hints)
 }
 
 /// Files that work with CUDA are a wish too, the weakest; but whoever sets the variable has chosen.

@@ -33,6 +33,13 @@ pub const IGNORES_COMPAT: &str = "1.17.4";
 /// A hook leads the loader to them again from here on (toolkit CHANGELOG, 1.17.5).
 pub const USES_COMPAT_AGAIN: &str = "1.17.5";
 
+/// The hook that refreshes the loader's cache puts the driver's directories behind the image's own from here on
+/// (toolkit, tag v1.18.1).
+pub const DRIVER_LAST: &str = "1.18.1";
+
+/// `cuda-compat-mode` is known from here on (toolkit CHANGELOG, 1.17.7).
+pub const COMPAT_MODES: &str = "1.17.7";
+
 /// A program that came with release 1.10 and is a sign of that or a later one, where no package database
 /// tells the release (toolkit CHANGELOG, 1.10.0).
 pub const CTK: &str = "nvidia-ctk";

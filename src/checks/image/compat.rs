@@ -4,34 +4,38 @@
 use super::gpus::{self, Product};
 use super::libcuda::{self, By, Loaded, Winner, of_compat};
 use super::needs;
+use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::knowledge::compat::{Because, Decided, Gpu, Lacking, Outcome, Question, outcome};
 use crate::knowledge::cuda::Start;
-use crate::knowledge::toolkit::{IGNORES_COMPAT, USES_COMPAT_AGAIN, older};
+use crate::knowledge::toolkit::{COMPAT_MODES, IGNORES_COMPAT, USES_COMPAT_AGAIN, older};
 use crate::model::check::{Action, Check, Failure, Judgement, Place, Severity, Step};
+use crate::model::container::Given;
 use crate::model::image::Compat;
 use crate::model::{self, DriverVersion, Facts, Release, Unknown};
 
 const IN_USE: &str = "the image's libcuda {version} is used in place of the driver's {driver}: forward compatibility \
                       offers CUDA {cuda}";
-const NOT_FOR_GPU: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}: \
-                           forward compatibility does not work on {gpu}, error 804";
-const MAY_BE_USED: &str = "the image's libcuda {version} ({directory}) may come before the driver's {driver}, by {by}: \
-                           forward compatibility does not work on {gpu}, error 804";
-const OLDER: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}, and is \
-                     older: CUDA does not start, error 803";
-const OTHER_BRANCH: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}, and \
-                            says of itself that it works with the branches {branches} only";
+const NOT_FOR_GPU: &str = "{gpu} has no forward compatibility, and the image's libcuda {version} comes before the \
+                           driver's {driver}, by {by}: error 804";
+const MAY_BE_USED: &str = "{gpu} has no forward compatibility, and the image's libcuda {version} may come before the \
+                           driver's {driver}, by {by}: then error 804";
+const OLDER: &str = "the image's libcuda {version} is older than the driver {driver} and comes before its own, by {by}: \
+                     CUDA does not start, error 803";
+const MAY_BE_OLDER: &str = "the image's libcuda {version} is older than the driver {driver} and may come before its own, \
+                            by {by}: then error 803";
+const OTHER_BRANCH: &str = "the image's libcuda {version} comes before the driver's {driver}, by {by}, and says of itself \
+                            that it works with the branches {branches} only";
 const IGNORED: &str = "the image brings libcuda {version} for forward compatibility and nothing puts it to use here \
                        ({why}); the driver {driver} offers CUDA {offered}, the image has {cuda}";
 const TOOLKIT: &str = "{toolkit} uses no libraries for forward compatibility that images bring";
-const DROPPED: &str = "the image's libcuda {version} ({directory}) comes before the driver's {driver}, by {by}; its \
-                       branch has no code for {gpu}, and finds no device";
+const DROPPED: &str = "the image's libcuda {version} has no code for {gpu} and comes before the driver's {driver}, by \
+                       {by}: CUDA finds no device";
 
 const WITHOUT_COMPAT: Step = Step {
     action: Action::ChangeImage,
-    text: "Keep the image's compat directory out: delete it, or take it off LD_LIBRARY_PATH and ld.so.conf.d.",
+    text: "Delete the image's compat directory, or take it off LD_LIBRARY_PATH and ld.so.conf.d.",
     command: Some("rm -rf /usr/local/cuda*/compat && ldconfig"),
 };
 const SWITCHED_OFF: Step = Step {
@@ -71,7 +75,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "compat-older-than-driver-wins",
         title: "an older libcuda of the image comes before the driver's",
         why: "System has unsupported display driver / cuda driver combination (803), or a silent fall to the CPU.",
-        messages: &[OLDER, OTHER_BRANCH],
+        messages: &[OLDER, MAY_BE_OLDER, OTHER_BRANCH],
         remedy: &[WITHOUT_COMPAT],
         severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Hook],
@@ -119,6 +123,8 @@ struct Used<'a> {
     sure: bool,
     gpus: Vec<Product>,
     decided: Decided,
+    /// NVIDIA's toolkit can be told to leave it alone: its legacy tool, from a release on.
+    can_be_switched_off: bool,
 }
 
 /// `None`: programs load the driver's own, or one that an entrypoint will look at before it is used.
@@ -126,9 +132,12 @@ fn used<'a>(facts: &Facts<'a>) -> Result<Option<Used<'a>>, Unknown> {
     let Some(Loaded { driver, winner: Winner::Image { compat, by, sure }, .. }) = libcuda::of(facts)? else {
         return Ok(None);
     };
-    if matches!(by, By::Program(_)) {
+    // Monitors and graphics do not load it.
+    let wanted = compute(facts)?;
+    if matches!(by, By::Program(_)) || wanted == Compute::Unwanted {
         return Ok(None);
     }
+    let sure = sure && wanted == Compute::Wanted;
     let cuda = needs::newest(facts)?;
     let decide =
         |gpus: &[Gpu]| outcome(facts.knowledge, &Question { cuda: cuda.as_ref(), driver, compat: Some(compat), gpus });
@@ -142,11 +151,20 @@ fn used<'a>(facts: &Facts<'a>) -> Result<Option<Used<'a>>, Unknown> {
         decided => (Vec::new(), decided),
     };
     match decided {
-        Ok(decided) => Ok(Some(Used { driver, compat, by, sure, gpus, decided })),
+        Ok(decided) => {
+            let can_be_switched_off = by == By::Toolkit && knows_modes(facts);
+            Ok(Some(Used { driver, compat, by, sure, gpus, decided, can_be_switched_off }))
+        }
         // it is the driver's own version, and nobody asks for more
         Err(Lacking::Runtime) => Ok(None),
         Err(lacking) => Err(unknown(lacking)),
     }
+}
+
+fn knows_modes(facts: &Facts<'_>) -> bool {
+    let release = facts.host.toolkit.version.seen().and_then(Option::as_ref);
+    facts.container.gpu_given.seen() == Some(&Given::LegacyHook)
+        && release.is_some_and(|release| !older(release, COMPAT_MODES))
 }
 
 fn unknown(lacking: Lacking) -> Unknown {
@@ -172,7 +190,6 @@ impl Used<'_> {
         Failure::new(severity, message)
             .arg("version", &version)
             .arg("driver", self.driver)
-            .foreign("directory", &self.compat.directory)
             .foreign("by", by)
             .saw("image.compat", version, self.compat.directory.clone())
             .saw("host.driver.version", self.driver, "kernel module")
@@ -209,16 +226,21 @@ fn on_unsupported_gpu(facts: &Facts<'_>) -> Judgement {
     // One that it is not for is enough, among all that are visible.
     let gpu = used.gpus.iter().find(|gpu| gpu.brand().is_some_and(|of| of.number() == *brand));
     let gpu = gpu.map_or_else(|| used.products(), Product::label);
-    let message = if used.sure { NOT_FOR_GPU } else { MAY_BE_USED };
-    let failure = used.failure(used.severity(), message).foreign("gpu", &gpu).saw("host.gpus", &gpu, "host");
-    let by_toolkit = used.by == By::Toolkit;
-    if by_toolkit { failure } else { failure.only(&[Action::ChangeImage, Action::UpdateDriver]) }.found()
+    // CUDA_VISIBLE_DEVICES can leave out the one that it is not for.
+    let chosen = used.gpus.len() > 1 && facts.container.variable("CUDA_VISIBLE_DEVICES")?.is_some();
+    let sure = used.sure && !chosen;
+    let (severity, message) = if sure { (Severity::Error, NOT_FOR_GPU) } else { (Severity::Warning, MAY_BE_USED) };
+    let failure = used.failure(severity, message).foreign("gpu", &gpu).saw("host.gpus", &gpu, "host");
+    let of_image = [Action::ChangeImage, Action::UpdateDriver].as_slice();
+    if used.can_be_switched_off { failure } else { failure.only(of_image) }.found()
 }
 
 fn older_wins(facts: &Facts<'_>) -> Judgement {
     let Some(used) = used(facts)? else { return not_applicable() };
     match (used.decided.outcome, &used.decided.because) {
-        (Outcome::OlderWins, Because::Older(_)) => used.failure(used.severity(), OLDER).found(),
+        (Outcome::OlderWins, Because::Older(_)) => {
+            used.failure(used.severity(), if used.sure { OLDER } else { MAY_BE_OLDER }).found()
+        }
         // That it fails then is not recorded, only that its own note does not have the branch.
         (Outcome::OlderWins, Because::Branches(branches)) => {
             let branches: Vec<String> = branches.iter().map(u32::to_string).collect();
@@ -354,6 +376,8 @@ mod tests {
             pci[1].device = 0x2684;
         }
         assert_eq!(world.failure(UNSUPPORTED).severity, Severity::Error);
+        world.set("CUDA_VISIBLE_DEVICES", "GPU-00000000-0000-4000-8000-000000000001");
+        assert_eq!(world.failure(UNSUPPORTED).severity, Severity::Warning);
         world.set("NVIDIA_VISIBLE_DEVICES", "0");
         world.container.visible_devices = Observed::Known(Some("0".into()));
         world.silent(UNSUPPORTED);
@@ -382,6 +406,38 @@ mod tests {
         let mut unread = image(Some(&[]));
         unread.image.compat = unseen();
         unread.unknown(OLDER);
+    }
+
+    #[test]
+    fn a_file_of_the_loaders_comes_before_the_driver_where_nobody_puts_that_first() {
+        let of_file = |mut world: World, file: &str| {
+            let Observed::Known(compat) = &mut world.image.compat else { panic!() };
+            compat.items[0].reach.as_mut().unwrap().source = format!("/etc/ld.so.conf.d/{file}");
+            world
+        };
+        let older = |world: World, file| of_file(world.driver("580.95.05").compat("575.57.08", Some(&[])), file);
+        // the image's own cache is all there is
+        assert_eq!(older(World::cdi(1), "cuda-compat.conf").short(OLDER).severity, Severity::Error);
+        // the legacy tool names the driver's directories first
+        older(World::legacy(1, LegacyState::StillToRun), "00-a.conf").silent(OLDER);
+        let cdi = |release| toolkit(World::cdi(1).with_hook("update-ldcache"), release);
+        older(cdi(Some("1.17.8")), "cuda-compat.conf").silent(OLDER);
+        assert_eq!(older(cdi(Some("1.17.8")), "00-cuda-compat.conf").failure(OLDER).severity, Severity::Error);
+        assert_eq!(older(cdi(Some("1.18.1")), "cuda-compat.conf").failure(OLDER).severity, Severity::Error);
+        assert_eq!(older(cdi(None), "cuda-compat.conf").failure(OLDER).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn who_does_not_work_with_cuda_does_not_load_it() {
+        let mut graphics = geforce(image());
+        graphics.set("NVIDIA_DRIVER_CAPABILITIES", "graphics,utility");
+        graphics.silent(UNSUPPORTED);
+        let mut monitor = geforce(image());
+        monitor.container.args = Observed::Known(vec!["nvidia-smi".into()]);
+        assert_eq!(monitor.failure(UNSUPPORTED).severity, Severity::Warning);
+        monitor = World::cdi(1).driver("580.95.05").compat("575.57.08", Some(&[]));
+        monitor.container.args = Observed::Known(vec!["nvidia-smi".into()]);
+        assert_eq!(monitor.failure(OLDER).severity, Severity::Warning);
     }
 
     #[test]

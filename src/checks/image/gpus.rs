@@ -69,7 +69,8 @@ pub(super) fn of(facts: &Facts<'_>) -> Result<Vec<Product>, Unknown> {
     Ok(products)
 }
 
-fn given<'a>(facts: &Facts<'_>, gpus: &'a [Gpu]) -> Result<Vec<&'a Gpu>, Unknown> {
+/// Those that the container was given, by the request that NVIDIA's hook has still to fulfil or by its nodes.
+pub(super) fn given<'a>(facts: &Facts<'_>, gpus: &'a [Gpu]) -> Result<Vec<&'a Gpu>, Unknown> {
     if facts.container.legacy_still_to_run() {
         let Some(asked) = asked::of_hook(facts)? else { return Ok(gpus.iter().collect()) };
         let selection = select(&asked.request, gpus);

@@ -1,9 +1,11 @@
 //! Which libcuda the container's programs will load: the driver's, or one that the image brings for
 //! forward compatibility.
 
+use super::gpus;
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::knowledge::compat::{Activation, Way, toolkit_activates};
 use crate::knowledge::cuda::Answer;
+use crate::knowledge::toolkit::{DRIVER_LAST, older};
 use crate::model::container::Given;
 use crate::model::image::Compat;
 use crate::model::{CudaVersion, DriverVersion, Facts, Place, Unknown};
@@ -70,8 +72,8 @@ pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
     if compat.is_empty() {
         return Ok(Some(Loaded { driver, winner: Winner::Driver, unused: None }));
     }
-    if let Some((compat, source)) = by_loader(facts, compat)? {
-        let winner = Winner::Image { compat, by: By::Loader(source), sure: true };
+    if let Some((compat, source, sure)) = by_loader(facts, compat)? {
+        let winner = Winner::Image { compat, by: By::Loader(source), sure };
         return Ok(Some(Loaded { driver, winner, unused: None }));
     }
     let newer = |compat: &&Compat| compat.version.as_ref().is_some_and(|version| version > driver);
@@ -91,8 +93,8 @@ pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
     Ok(Some(Loaded { driver, winner, unused }))
 }
 
-/// The first that the image's loader comes to before the driver's, and what names it.
-fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a Compat, String)>, Unknown> {
+/// The first that the image's loader comes to before the driver's, what names it, and whether that is certain.
+fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a Compat, String, bool)>, Unknown> {
     let reached = compat.iter().filter_map(|compat| Some((compat, compat.reach.as_ref()?)));
     let Some((compat, reach)) = reached.min_by_key(|(_, reach)| reach.before.len()) else { return Ok(None) };
     let directory = |path: &str| path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
@@ -106,7 +108,36 @@ fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a 
         *before != compat.directory
             && injected.iter().any(|path| path == before || path.strip_prefix("/usr") == Some(before.as_str()))
     };
-    Ok((!reach.before.iter().any(is_driver)).then(|| (compat, reach.source.clone())))
+    if reach.before.iter().any(is_driver) {
+        return Ok(None);
+    }
+    let first = if reach.source.starts_with('/') { by_file(facts, &reach.source)? } else { Some(true) };
+    Ok(first.map(|sure| (compat, reach.source.clone(), sure)))
+}
+
+/// Whether a file of the loader's configuration comes before what NVIDIA's tools tell ldconfig, and whether that is
+/// certain; `None`: it does not.
+///
+/// The legacy tool names the driver's directories on ldconfig's command line, which come before all of the
+/// configuration (libnvidia-container `src/nvc_ldcache.c`, 0f8e13d6; the order tried with ldconfig of glibc 2.36).
+/// The hook `update-ldcache` writes them into a file `00-nvcr-…` in `/etc/ld.so.conf.d`, from toolkit 1.18.1 on into
+/// one that comes last (tags of nvidia-container-toolkit, read 2026-11; vllm#33116). Without it the image's own cache
+/// is all there is.
+fn by_file(facts: &Facts<'_>, file: &str) -> Result<Option<bool>, Unknown> {
+    let container = facts.container;
+    if *container.gpu_given.known()? == Given::LegacyHook {
+        return Ok(None);
+    }
+    let mut arguments = container.hooks.known()?.items.iter().flat_map(|hook| &hook.args);
+    let name = file.rsplit('/').next().unwrap_or_default();
+    if !arguments.any(|argument| argument == "update-ldcache") || name < "00-nvcr-" {
+        return Ok(Some(true));
+    }
+    Ok(match facts.host.toolkit.version.looked_at()? {
+        Some(Some(release)) if older(release, DRIVER_LAST) => None,
+        Some(Some(_)) => Some(true),
+        _ => Some(false),
+    })
 }
 
 /// Whether NVIDIA's toolkit puts it before the driver's, and whether that is certain; `None`: it does not.
@@ -135,6 +166,9 @@ fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Res
     };
     let activates = |release| toolkit_activates(way, release, mode, disabled, has_hook, compat, driver);
     if way == Way::Cli && release.is_none() {
+        if mode == Some("disabled") {
+            return Ok(None);
+        }
         // Nobody knows its release. Those of the five months from 1.17.4 on leave compat alone.
         return Ok(Some(driver.number(0) < OF_OLD_TIMES));
     }
@@ -155,14 +189,37 @@ fn by_program(facts: &Facts<'_>) -> Result<Option<&'static str>, Unknown> {
 }
 
 impl Loaded<'_> {
-    /// The CUDA that programs are offered; `None`: the driver is older than the tables.
+    /// The CUDA that programs are offered; `None`: the driver is older than the tables, or the image's libcuda says
+    /// nothing of itself.
     pub(super) fn offers(&self, facts: &Facts<'_>) -> Option<Answer<CudaVersion>> {
         match &self.winner {
             Winner::Image { compat, sure: true, .. } => of_compat(facts, compat),
-            _ => None,
+            _ => facts.knowledge.offered_by(self.driver),
         }
-        .or_else(|| facts.knowledge.offered_by(self.driver))
     }
+
+    /// The image brings a newer libcuda that works on these GPUs, and something may put it to use: a program, an
+    /// entrypoint, or what nobody looked at. Images of clouds do so by scripts of their own.
+    pub(super) fn may_be_helped(&self, facts: &Facts<'_>) -> Result<bool, Unknown> {
+        let compat = match &self.winner {
+            Winner::Image { sure: true, .. } => return Ok(false),
+            Winner::Image { compat, .. } => Some(*compat),
+            Winner::Driver => self.unused,
+        };
+        if compat.is_none() {
+            return Ok(false);
+        }
+        let switch = facts.container.variable("VLLM_ENABLE_CUDA_COMPATIBILITY")?;
+        let is_off = switch.is_some_and(|value| matches!(value.trim(), "0" | "false"));
+        facts.host.pci.looked_at()?;
+        Ok(!is_off && !is_barred(facts))
+    }
+}
+
+/// One of the GPUs has no forward compatibility, for certain.
+pub(super) fn is_barred(facts: &Facts<'_>) -> bool {
+    let barred = |gpu: &gpus::Product| gpu.brand().is_some_and(|brand| !brand.allows_forward_compatibility());
+    gpus::of(facts).is_ok_and(|gpus| gpus.iter().any(barred))
 }
 
 /// The CUDA of an image's libcuda: what it says itself, else that of its driver.

@@ -1,8 +1,12 @@
 //! What the image's programs need of CUDA: frameworks, then runtime libraries of their own, then the CUDA
 //! that the image itself is made of.
 
+use crate::knowledge::cuda::is_release;
 use crate::model::image::{Build, Framework};
 use crate::model::{CudaVersion, Facts, Unknown};
+
+/// What works inside torch, with torch's CUDA.
+const OF_TORCH: [&str; 4] = ["triton", "flash-attn", "bitsandbytes", "vllm"];
 
 /// A part of the image that starts only where CUDA is new enough.
 #[derive(Debug, Clone)]
@@ -28,13 +32,19 @@ pub(super) struct Needs<'a> {
     pub(super) complete: bool,
 }
 
-/// What programs in the image need. Its CUDA toolkit alone says nothing of what programs use.
+/// What programs in the image need. Its CUDA toolkit alone says nothing of what programs use, and a runtime that
+/// lies somewhere little: it may be there for a part that nobody runs.
 pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Needs<'a>, Unknown> {
     let frameworks = facts.image.frameworks.known()?;
     let runtimes = facts.image.runtimes.known()?;
     let mut all: Vec<Need<'a>> = Vec::new();
-    for framework in frameworks.items.iter().filter(|framework| framework.build == Build::Cuda) {
-        let Some(cuda) = &framework.cuda else { continue };
+    let mut open = false;
+    for framework in frameworks.items.iter().filter(|framework| framework.build != Build::Cpu) {
+        let Some(cuda) = framework.cuda.as_ref().filter(|_| framework.build == Build::Cuda) else {
+            // torch speaks for those that work inside it; of another nobody knows whether it starts
+            open |= !OF_TORCH.contains(&framework.name.as_str());
+            continue;
+        };
         // It brings one backend a major, and takes the one that the driver can run.
         if framework.name == "ollama"
             && let Some(other) = all.iter_mut().find(|need| need.framework.is_some_and(|f| f.name == "ollama"))
@@ -47,28 +57,31 @@ pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Needs<'a>, Unknown> {
         let what = format!("{} {}", framework.name, framework.version).trim_end().to_owned();
         all.push(Need { what, cuda, sure: framework.sure, source: &framework.source, framework: Some(framework) });
     }
-    let by_package = |source: &str| source.ends_with("-info");
-    let of_framework = all.iter().any(|need| need.sure);
-    for runtime in &runtimes.items {
-        let counts = if by_package(&runtime.source) { !of_framework } else { !is_of_toolkit(&runtime.source) };
-        if counts && !all.iter().any(|need| need.framework.is_none() && need.cuda == &runtime.version) {
-            let name = runtime.source.rsplit('/').next().unwrap_or_default();
-            let what = if by_package(&runtime.source) { name.trim_end_matches(".dist-info") } else { &runtime.source };
+    if all.is_empty() {
+        for runtime in runtimes.items.iter().filter(|runtime| !is_of_toolkit(&runtime.source)) {
+            if all.iter().any(|need| need.cuda == &runtime.version) {
+                continue;
+            }
+            let what = match runtime.source.strip_suffix(".dist-info") {
+                Some(package) => package.rsplit('/').next().unwrap_or_default(),
+                None => runtime.source.as_str(),
+            };
             all.push(Need {
                 what: what.to_owned(),
                 cuda: &runtime.version,
-                sure: true,
+                sure: false,
                 source: &runtime.source,
                 framework: None,
             });
         }
     }
-    Ok(Needs { all, complete: frameworks.unread.is_empty() && runtimes.unread.is_empty() })
+    Ok(Needs { all, complete: !open && frameworks.unread.is_empty() && runtimes.unread.is_empty() })
 }
 
 /// The CUDA that the image is made of, with where that is said: its variable, or its toolkit's runtime.
 pub(super) fn of_image(facts: &Facts<'_>) -> Result<Option<(CudaVersion, String)>, Unknown> {
-    let variable = facts.container.variable("CUDA_VERSION")?.and_then(|value| value.trim().parse().ok());
+    let variable =
+        facts.container.variable("CUDA_VERSION")?.and_then(|value| value.trim().parse().ok()).filter(is_release);
     if let Some(version) = variable {
         return Ok(Some((version, "CUDA_VERSION".to_owned())));
     }
@@ -83,7 +96,7 @@ pub(super) fn newest(facts: &Facts<'_>) -> Result<Option<CudaVersion>, Unknown> 
     Ok(of_programs.max(of_image(facts)?.map(|(cuda, _)| cuda)))
 }
 
-/// Lies in a toolkit: there for whoever wants it.
+/// Lies in a toolkit, NVIDIA's or a distribution's: there for whoever wants it.
 fn is_of_toolkit(path: &str) -> bool {
-    path.starts_with("/usr/local/cuda")
+    ["/usr/local/cuda", "/opt/cuda", "/usr/lib"].iter().any(|start| path.starts_with(start)) && !path.ends_with("-info")
 }

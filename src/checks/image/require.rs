@@ -239,7 +239,15 @@ fn for_each_gpu(
 fn given<'a>(facts: &Facts<'a>, enforcement: &Enforcement) -> Result<Option<Vec<&'a Gpu>>, Unknown> {
     let gpus = facts.host.gpus.known()?;
     let usable = || gpus.iter().filter(|gpu| !gpu.excluded).collect();
-    let Enforcement::Hook(asked) = enforcement else { return Ok(Some(usable())) };
+    let asked = match enforcement {
+        Enforcement::Hook(asked) => asked,
+        Enforcement::ByMachine => return Ok(Some(usable())),
+        Enforcement::Nobody => {
+            // by their nodes, as far as the driver was asked for the numbers
+            let by_nodes = super::gpus::given(facts, gpus).unwrap_or_default();
+            return Ok(Some(if by_nodes.is_empty() { usable() } else { by_nodes }));
+        }
+    };
     if asked.request == Request::None {
         return Ok(None);
     }

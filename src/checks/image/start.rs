@@ -1,14 +1,12 @@
 //! Will CUDA start: what the image's programs were built for, against what the driver offers.
 
-use super::gpus;
-use super::libcuda::{self, Loaded, Winner};
+use super::libcuda::{self, Loaded, Winner, is_barred};
 use super::needs::{self, Need};
 use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::nodes::role::list;
-use crate::checks::{cuda, not_applicable};
+use crate::checks::not_applicable;
 use crate::knowledge::cuda::{Answer, Start};
 use crate::knowledge::frameworks::{Jit, jit, needs_driver_for_device_code};
-use crate::knowledge::require::is_disabled;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::{CudaVersion, DriverVersion, Facts, Unknown};
 
@@ -55,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "CUDA driver version is insufficient for CUDA runtime version (35).",
         messages: &[IMAGE_TOO_NEW, IMAGE_NEWER],
         remedy: &[INSTALL, OLDER_BUILD, COMPAT],
-        severities: &[Severity::Error, Severity::Warning],
+        severities: &[Severity::Warning],
         places: &[Place::Hook],
         judge: image,
     },
@@ -164,17 +162,10 @@ fn older_build(offered: &CudaVersion) -> String {
     if offered.number(0) >= 11 { format!("{} or older", offered.number(0)) } else { format!("{offered} or older") }
 }
 
-/// The steps that fit these GPUs: forward compatibility is for some of them only.
+/// The steps that fit: forward compatibility is for some GPUs only, and for images that do not have it.
 fn fitting(facts: &Facts<'_>) -> &'static [Action] {
-    let without = gpus::of(facts).is_ok_and(|gpus| {
-        gpus.iter().any(|gpu| gpu.brand().is_some_and(|brand| !brand.allows_forward_compatibility()))
-    });
-    if without { &[Action::UpdateDriver, Action::ChangeImage] } else { &[] }
-}
-
-/// The image's own libcuda may be put to use by an entrypoint that finds it fit.
-fn may_be_helped(loaded: &Loaded<'_>) -> bool {
-    matches!(loaded.winner, Winner::Image { sure: false, .. })
+    let has = facts.image.compat.seen().is_some_and(|compat| !compat.items.is_empty());
+    if has || is_barred(facts) { &[Action::UpdateDriver, Action::ChangeImage] } else { &[] }
 }
 
 fn framework(facts: &Facts<'_>) -> Judgement {
@@ -193,12 +184,15 @@ fn framework(facts: &Facts<'_>) -> Judgement {
         return Ok(Outcome::Pass);
     };
     let all = failing.len() == needs.all.len() && needs.complete;
-    let sure = failing.iter().all(|need| need.sure) && judged.certain && !may_be_helped(&judged.loaded);
+    // which ways out there are depends on the GPU
+    facts.host.pci.looked_at()?;
+    let sure = failing.iter().all(|need| need.sure) && judged.certain && !judged.loaded.may_be_helped(facts)?;
+    let others = failing.len() < needs.all.len();
     let (severity, message) = match (worst.sure, all) {
         (false, _) => (Severity::Warning, MAY_BE_TOO_NEW),
-        (true, false) => (Severity::Warning, TOO_NEW_ALONE),
         (true, true) if sure => (Severity::Error, TOO_NEW),
-        (true, true) => (Severity::Warning, TOO_NEW),
+        (true, false) if others => (Severity::Warning, TOO_NEW_ALONE),
+        (true, _) => (Severity::Warning, TOO_NEW),
     };
     let of_same: Vec<&str> =
         failing.iter().filter(|need| need.sure == worst.sure).map(|need| need.what.as_str()).collect();
@@ -228,13 +222,11 @@ fn image(facts: &Facts<'_>) -> Judgement {
         // what really runs does not start, and says so itself
         return not_applicable();
     }
-    // Monitors, exporters and plugins are made from CUDA's images too, and switch their requirements off.
-    let chosen = is_disabled(facts.container.environment.known()?) || facts.container.scheduler.is_some();
-    let meant = cuda::sign(facts)?.is_some() && !cuda::only_monitors(facts.container);
-    let certain = needs.complete && needs.all.is_empty() && judged.certain && meant && !chosen;
-    let certain = certain && !may_be_helped(&judged.loaded);
-    let (severity, message) = if certain { (Severity::Error, IMAGE_TOO_NEW) } else { (Severity::Warning, IMAGE_NEWER) };
-    let failure = Failure::new(severity, message).foreign("source", &source).saw("image.cuda_runtime", &cuda, source);
+    // What an image is made from is not what runs in it: monitors, encoders and shells are made from CUDA's images
+    // too, and programs bring their own. So this alone refuses nothing.
+    let message = if needs.all.is_empty() { IMAGE_TOO_NEW } else { IMAGE_NEWER };
+    let failure =
+        Failure::new(Severity::Warning, message).foreign("source", &source).saw("image.cuda_runtime", &cuda, source);
     judged.says(failure, facts, &cuda).only(fitting(facts)).found()
 }
 
@@ -307,7 +299,7 @@ fn compressed(facts: &Facts<'_>) -> Judgement {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::{LegacyState, Scheduler};
+    use crate::model::container::LegacyState;
     use crate::model::{Action, Failure, Severity};
 
     const FRAMEWORK: &str = "framework-cuda-newer-than-driver";
@@ -325,11 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_cuda_12_8_is_refused_on_470_and_runs_on_535() {
+    fn an_image_of_cuda_12_8_is_too_new_for_470_and_runs_on_535() {
         let mut world = World::cdi(1).driver("470.256.02");
         world.set("CUDA_VERSION", "12.8.1");
-        let failure = world.short(IMAGE);
-        assert_eq!(failure.severity, Severity::Error);
+        let failure = world.failure(IMAGE);
+        assert_eq!(failure.severity, Severity::Warning);
         says(
             &failure,
             IMAGE,
@@ -359,9 +351,10 @@ mod tests {
         let old = World::cdi(1).driver("410.104").framework("paddlepaddle-gpu", "2.0.0", "10.2");
         assert_eq!(old.short(FRAMEWORK).severity, Severity::Error);
         old.driver("440.33.01").silent(FRAMEWORK);
-        // a library of a program's own is as good a sign as a framework
+        // a library that lies somewhere may be there for a part that nobody runs
         let program = World::cdi(1).driver("535.161.08").runtime("13.1.80", "/opt/app/libcudart.so.13");
-        assert_eq!(program.short(FRAMEWORK).severity, Severity::Error);
+        assert_eq!(program.failure(FRAMEWORK).severity, Severity::Warning);
+        World::cdi(1).driver("470.57.02").runtime("12", "/usr/lib/x86_64-linux-gnu/libcudart.so.12").silent(FRAMEWORK);
         World::cdi(1)
             .driver("535.161.08")
             .runtime("13.1.80", "/usr/local/cuda-13.1/lib64/libcudart.so.13")
@@ -374,6 +367,14 @@ mod tests {
         let severity = |world: World| world.failure(FRAMEWORK).severity;
         assert_eq!(severity(torch().framework("onnxruntime-gpu", "1.20.0", "12")), Severity::Warning);
         assert_eq!(severity(torch().in_part()), Severity::Warning);
+        // who knows what that one was built for
+        let mut unknown = torch().framework("llama-cpp-python", "0.3.2", "12");
+        let crate::model::Observed::Known(frameworks) = &mut unknown.image.frameworks else { panic!() };
+        frameworks.items[1].cuda = None;
+        assert_eq!(severity(unknown.clone()), Severity::Warning);
+        let crate::model::Observed::Known(frameworks) = &mut unknown.image.frameworks else { panic!() };
+        frameworks.items[1].name = "vllm".to_owned();
+        assert_eq!(severity(unknown), Severity::Error);
         let mut guessed = torch();
         let crate::model::Observed::Known(frameworks) = &mut guessed.image.frameworks else { panic!() };
         frameworks.items.iter_mut().for_each(|framework| framework.sure = false);
@@ -400,22 +401,19 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_a_newer_cuda_may_be_a_monitors_or_need_less() {
+    fn an_image_of_a_newer_cuda_alone_refuses_nothing() {
         let image = || {
             let mut world = World::cdi(1).driver("535.183.01");
             world.set("CUDA_VERSION", "13.0.1");
             world
         };
-        assert_eq!(image().short(IMAGE).severity, Severity::Error);
-        let severity = |world: World| world.failure(IMAGE).severity;
-        assert_eq!(severity(image().framework("torch", "2.9.0+cu128", "12.8")), Severity::Warning);
-        assert_eq!(severity(image().in_part()), Severity::Warning);
-        let mut told = image();
-        told.set("NVIDIA_DISABLE_REQUIRE", "true");
-        assert_eq!(severity(told), Severity::Warning);
-        let mut pod = image();
-        pod.container.scheduler = Some(Scheduler::Kubernetes);
-        assert_eq!(severity(pod), Severity::Warning);
+        // What it is made from is not what runs in it.
+        assert_eq!(image().failure(IMAGE).severity, Severity::Warning);
+        let needs_less = image().framework("torch", "2.9.0+cu128", "12.8");
+        says(&needs_less.failure(IMAGE), IMAGE, &["needs less"]);
+        let mut digits = image();
+        digits.set("CUDA_VERSION", "130");
+        digits.silent(IMAGE);
         // what really runs says it better
         let framework = image().framework("torch", "2.11.0", "13.0");
         framework.silent(IMAGE);
@@ -452,12 +450,20 @@ mod tests {
         image().failure(FRAMEWORK);
         let used = image().compat("580.82.07", None).with_compat_hook().gpu("NVIDIA A100-SXM4-80GB", 0x20b2);
         used.silent(FRAMEWORK);
-        // it lies there, and nothing leads to it
+        // it lies there, and an entrypoint may lead to it
         let unused = image().compat("580.82.07", None).gpu("NVIDIA A100-SXM4-80GB", 0x20b2);
-        assert_eq!(unused.failure(FRAMEWORK).severity, Severity::Error);
-        let mut by_vllm = unused;
+        assert_eq!(unused.failure(FRAMEWORK).severity, Severity::Warning);
+        let mut by_vllm = unused.clone();
         by_vllm.set("VLLM_ENABLE_CUDA_COMPATIBILITY", "1");
         assert_eq!(by_vllm.failure(FRAMEWORK).severity, Severity::Warning);
+        by_vllm.set("VLLM_ENABLE_CUDA_COMPATIBILITY", "0");
+        assert_eq!(by_vllm.failure(FRAMEWORK).severity, Severity::Error);
+        assert_eq!(unused.gpu("NVIDIA GeForce RTX 4090", 0x2684).failure(FRAMEWORK).severity, Severity::Error);
+        // one that says nothing of itself may offer anything
+        let mut nameless = image().compat("580.82.07", Some(&[])).gpu("NVIDIA A100-SXM4-80GB", 0x20b2);
+        let crate::model::Observed::Known(compat) = &mut nameless.image.compat else { panic!() };
+        compat.items[0].version = None;
+        nameless.silent(FRAMEWORK);
         let geforce = image().gpu("NVIDIA GeForce RTX 4090", 0x2684).failure(FRAMEWORK);
         assert!(!geforce.only.contains(&Action::ChangePackages) && !geforce.only.is_empty());
     }

@@ -98,6 +98,7 @@ impl<'a> Draft<'a> {
             devices: Observed::unknown("container.devices", "the container", "nobody looked"),
             libcuda: Observed::unknown("container.libcuda", "the container", "nobody looked"),
             args: spec.process.args.clone(),
+            working_directory: spec.process.cwd.clone(),
             user: spec.process.user.clone(),
             uid_mappings: spec.linux.uid_mappings.clone(),
             gid_mappings: spec.linux.gid_mappings.clone(),

@@ -34,11 +34,24 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
             add(&mut directories, real(&clean(path), link.as_deref()));
         }
     }
+    // conda's package of them, and whatever the environment leads to by such a name
+    add(&mut directories, "/opt/conda/cuda-compat".to_owned());
+    let told = hints.environment.map(loader::of_environment).unwrap_or_default();
+    for directory in told.iter().filter(|told| told.path.contains("compat")) {
+        add(&mut directories, real(&directory.path, link.as_deref()));
+    }
     let mut told: Option<Vec<Directory>> = None;
     let mut found = Vec::new();
     for directory in directories {
         let inner = ["", "/lib", "/lib.real"].map(|rest| format!("{directory}{rest}"));
-        let Some((directory, version, file)) = inner.into_iter().find_map(|path| library(walk, path)) else { continue };
+        let Some(Library { directory, version, file, loadable, alone }) =
+            inner.into_iter().find_map(|path| library(walk, path))
+        else {
+            continue;
+        };
+        if found.iter().any(|other: &Compat| other.directory == directory) {
+            continue;
+        }
         let told = told.get_or_insert_with(|| order(walk, hints));
         // `/usr/local/cuda` is not there, yet the image speaks of it: what NVIDIA's packages install as the
         // only toolkit is it, by a link that is made when the image is made.
@@ -46,30 +59,50 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
         let only = absent.then(|| directory.trim_end_matches("/compat").to_owned());
         let target = link.as_deref().or(only.as_deref());
         let note = walk.rootfs.file(&file).ok().flatten().and_then(note_of);
-        let current = target.is_some_and(|target| directory == format!("{target}/compat"));
-        found.push(Compat { reach: reach(told, &directory, target), current, directory, version, note });
+        // with more than one to choose from NVIDIA's hook does nothing
+        let current = alone && target.is_some_and(|target| directory == format!("{target}/compat"));
+        let reach = reach(told, &directory, target).filter(|_| loadable);
+        found.push(Compat { directory, current, version, note, reach });
     }
     found
 }
 
-/// The directory, the version of its libcuda by the file's name, and the file.
-fn library(walk: &mut Walk<'_>, directory: String) -> Option<(String, Option<DriverVersion>, String)> {
+/// A libcuda and its directory.
+struct Library {
+    directory: String,
+    /// By the file's name.
+    version: Option<DriverVersion>,
+    file: String,
+    /// It has the name that programs ask for.
+    loadable: bool,
+    /// There is one alone.
+    alone: bool,
+}
+
+fn library(walk: &mut Walk<'_>, directory: String) -> Option<Library> {
     let names = walk.list(&directory);
     let version = |name: &str| name.strip_prefix("libcuda.so.")?.parse::<DriverVersion>().ok();
     // `libcuda.so.1` is the name that programs ask for; Jetson's `libcuda.so.1.1` tells no driver
     let full = |name: &str| version(name).filter(|version| version.number(0) > 1);
-    let by_name = names.iter().find_map(|name| full(name).map(|version| (name.clone(), version)));
-    if let Some((name, version)) = by_name {
-        let file = format!("{directory}/{name}");
-        return Some((directory, Some(version), file));
-    }
-    if !names.iter().any(|name| name == "libcuda.so.1") {
-        return None;
-    }
-    let path = format!("{directory}/libcuda.so.1");
-    let target = walk.link(&path);
+    let loadable = names.iter().any(|name| name == "libcuda.so.1");
+    let link = format!("{directory}/libcuda.so.1");
+    let target = if loadable { walk.link(&link) } else { None };
     let by_link = target.as_deref().and_then(|target| full(target.rsplit('/').next().unwrap_or_default()));
-    Some((directory, by_link, path))
+    let mut by_name = names.iter().filter_map(|name| full(name).map(|version| (name, version)));
+    let (first, alone) = (by_name.next(), by_name.next().is_none());
+    match (by_link, first) {
+        (Some(version), _) => {
+            let file = format!("{directory}/libcuda.so.{version}");
+            Some(Library { directory, version: Some(version), file, loadable, alone })
+        }
+        (None, Some((name, version))) if !loadable => {
+            let file = format!("{directory}/{name}");
+            Some(Library { directory, version: Some(version), file, loadable, alone })
+        }
+        // a plain file of the name that programs ask for tells no version, whatever lies beside it
+        _ if loadable => Some(Library { directory, version: None, file: link, loadable, alone }),
+        _ => None,
+    }
 }
 
 /// The loader's directories in its order.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::collect::paths::clean;
 use crate::model::Container;
+use crate::model::container::Mount;
 
 /// Directories of libraries; those of Python lie below some of them, virtual environments included.
 const LIBRARIES: [&str; 9] = [
@@ -19,7 +20,7 @@ const LIBRARIES: [&str; 9] = [
 ];
 /// Directories of programs that bring their libraries along: llama.cpp's image has them in `/app`.
 const PROGRAMS: [&str; 1] = ["/app"];
-/// More of them than a `PATH` of use has.
+/// Where interpreters look that a container's configuration names: more than one of use has.
 const MOST: usize = 24;
 
 /// What a container's configuration says of where its program lies.
@@ -29,31 +30,64 @@ pub struct Hints<'a> {
     pub environment: Option<&'a BTreeMap<String, String>>,
     /// Its program and that one's arguments.
     pub args: &'a [String],
+    /// Where it starts.
+    pub working_directory: Option<&'a str>,
+    /// What will be mounted over its root file system, and is not yet.
+    pub mounts: &'a [Mount],
 }
 
 impl<'a> Hints<'a> {
-    /// Of a container.
+    /// Of a container whose mounts are done.
     pub fn of(container: &'a Container) -> Self {
         let args = container.args.seen().map_or(&[][..], Vec::as_slice);
-        Self { environment: container.environment.seen(), args }
+        let working_directory = container.working_directory.as_deref();
+        Self { environment: container.environment.seen(), args, working_directory, mounts: &[] }
     }
 
-    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+    /// Of a container that nobody has started.
+    pub fn before_mounts(container: &'a Container) -> Self {
+        let mounts = container.mounts.seen().map_or(&[][..], |mounts| &mounts.items);
+        Self { mounts, ..Self::of(container) }
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<&'a str> {
         self.environment.and_then(|all| all.get(name)).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// Directories of libraries, each once.
     pub(super) fn libraries(&self) -> Vec<String> {
         let mut found: Vec<String> = LIBRARIES.map(str::to_owned).to_vec();
-        let prefixes = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|name| self.variable(name));
-        // `/opt/python/bin` in the path has its libraries in `/opt/python/lib`
-        let of_path =
-            self.variable("PATH").unwrap_or_default().split(':').filter_map(|entry| entry.strip_suffix("/bin"));
-        for prefix in prefixes.chain(of_path).filter(|prefix| prefix.starts_with('/')) {
-            add(&mut found, format!("{}/lib", clean(prefix).trim_end_matches('/')));
+        for prefix in self.prefixes() {
+            add(&mut found, format!("{prefix}/lib"));
         }
-        found.truncate(MOST);
         found
+    }
+
+    /// Where the container's interpreter and its packages may be installed.
+    fn prefixes(&self) -> Vec<String> {
+        let mut prefixes: Vec<String> = Vec::new();
+        let mut keep = |prefix: &str| {
+            if prefix.starts_with('/') {
+                prefixes.push(clean(prefix).trim_end_matches('/').to_owned());
+            }
+        };
+        // `/srv/env/bin/python` has its packages in `/srv/env/lib`
+        if let Some((directory, _)) = self.args.first().and_then(|program| program.rsplit_once('/')) {
+            keep(directory.strip_suffix("/bin").unwrap_or_default());
+        }
+        for name in ["VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT"] {
+            keep(self.variable(name).unwrap_or_default());
+        }
+        // what uv and poetry make where a project lies
+        if let Some(directory) = self.working_directory.map(|directory| directory.trim_end_matches('/')) {
+            for name in [".venv", "venv"] {
+                keep(&format!("{directory}/{name}"));
+            }
+        }
+        let path = self.variable("PATH").unwrap_or_default().split(':').take(MOST);
+        path.filter_map(|entry| entry.strip_suffix("/bin")).for_each(&mut keep);
+        prefixes.truncate(MOST);
+        prefixes
     }
 
     /// Directories in which a program may have CUDA libraries of its own, each once.
@@ -66,11 +100,10 @@ impl<'a> Hints<'a> {
                 add(&mut found, directory.to_owned());
             }
         }
-        let path = self.variable("LD_LIBRARY_PATH").unwrap_or_default();
-        for directory in path.split([':', ';']).filter(|directory| directory.starts_with('/')).map(clean) {
+        let path = self.variable("LD_LIBRARY_PATH").unwrap_or_default().split([':', ';']).take(MOST);
+        for directory in path.filter(|directory| directory.starts_with('/')).map(clean) {
             add(&mut found, directory);
         }
-        found.truncate(MOST);
         found
     }
 }
@@ -94,11 +127,25 @@ mod tests {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
-        let args = ["/srv/server/run".to_owned(), "--port".to_owned()];
-        let hints = Hints { environment: Some(&environment), args: &args };
+        let args = ["/srv/server/bin/run".to_owned(), "--port".to_owned()];
+        let hints = Hints {
+            environment: Some(&environment),
+            args: &args,
+            working_directory: Some("/work"),
+            ..Hints::default()
+        };
         let further: Vec<String> = hints.libraries().split_off(LIBRARIES.len());
-        assert_eq!(further, ["/srv/env/lib", "/opt/py/lib"]);
-        assert_eq!(hints.programs(), ["/app", "/srv/server", "/opt/lib"]);
+        assert_eq!(further, ["/srv/server/lib", "/srv/env/lib", "/work/.venv/lib", "/work/venv/lib", "/opt/py/lib"]);
+        assert_eq!(hints.programs(), ["/app", "/srv/server/bin", "/opt/lib"]);
         assert_eq!(Hints::default().libraries().len(), LIBRARIES.len());
+    }
+
+    #[test]
+    fn lists_without_an_end_are_cut_before_they_are_looked_at() {
+        let many = (0..200_000).map(|n| format!("/d{n}/bin")).collect::<Vec<_>>().join(":");
+        let environment: BTreeMap<String, String> =
+            ["PATH", "LD_LIBRARY_PATH"].map(|name| (name.to_owned(), many.clone())).into();
+        let hints = Hints { environment: Some(&environment), ..Hints::default() };
+        assert!(hints.libraries().len() <= LIBRARIES.len() + MOST && hints.programs().len() <= MOST + 2);
     }
 }

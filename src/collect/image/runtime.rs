@@ -1,6 +1,7 @@
 //! CUDA runtime libraries by the names of their files.
 
 use super::walk::Walk;
+use crate::knowledge::cuda::is_release;
 use crate::model::CudaVersion;
 use crate::model::image::CudaLibrary;
 
@@ -18,7 +19,7 @@ pub(super) fn is_one(name: &str) -> bool {
 fn version_of(name: &str) -> Option<CudaVersion> {
     let (_, version) = name.split_once(".so.")?;
     let version = if version == "11.0" { "11" } else { version };
-    version.parse().ok()
+    version.parse().ok().filter(is_release)
 }
 
 /// Puts the runtimes among the names of a directory into `found`: of each major the one whose name, or
@@ -47,6 +48,7 @@ pub(super) fn add(walk: &mut Walk<'_>, directory: &str, names: &[String], found:
 
 #[cfg(test)]
 mod tests {
+    use super::super::places::Hints;
     use super::*;
     use crate::collect::tree::{Kind, Tree};
 
@@ -62,7 +64,7 @@ mod tests {
         std::os::unix::fs::symlink("libcudart.so.13.1.80", libraries.join("libcudart.so.13")).unwrap();
         std::os::unix::fs::symlink("libcudart.so.12.8.90", libraries.join("libcudart.so.12")).unwrap();
         let tree = Tree::open(dir.path(), Kind::Image).unwrap();
-        let mut walk = Walk::new(&tree);
+        let mut walk = Walk::new(&tree, &Hints::default());
         let names = walk.list("/lib");
         let mut found = Vec::new();
         add(&mut walk, "/lib", &names, &mut found);

@@ -8,7 +8,7 @@ use super::places::Hints;
 use super::runtime;
 use super::walk::Walk;
 use crate::collect::tree::Tree;
-use crate::knowledge::frameworks::{of_package, of_version_file, older_place};
+use crate::knowledge::frameworks::{of_library, of_package, of_version_file, older_place};
 use crate::model::image::{Build, Compat, CudaLibrary, Framework};
 use crate::model::{CudaVersion, Image, Observed, Parts, Unseen};
 
@@ -17,8 +17,9 @@ const OF_A_TOOLKIT: [&str; 2] = ["lib64", "version.json"];
 /// More than an image has side by side.
 const TOOLKITS: usize = 8;
 const MOST_FRAMEWORKS: usize = 64;
-/// Directories below `/opt`.
+/// Directories below `/opt`, and environments of a conda.
 const MOST_IN_OPT: usize = 16;
+const MOST_ENVIRONMENTS: usize = 8;
 
 /// What a walk found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,41 +38,94 @@ pub struct Survey {
 
 /// Walks.
 pub fn survey(rootfs: &Tree, hints: &Hints<'_>) -> Survey {
-    let mut walk = Walk::new(rootfs);
+    let mut walk = Walk::new(rootfs, hints);
     let mut found = Survey::default();
     let local = walk.list("/usr/local");
     let toolkit = toolkits(&mut walk, &local, &mut found);
+    let opt = walk.list("/opt");
+    let mut libraries = hints.libraries();
+    libraries.extend(environments(&mut walk, &opt));
     let mut own = None;
     let mut pythons = Vec::new();
-    for directory in hints.libraries() {
-        let names = walk.list(&directory);
+    for directory in &libraries {
+        let names = walk.list(directory);
         own = own.or_else(|| names.iter().find(|name| runtime::is_one(name)).map(|name| format!("{directory}/{name}")));
-        runtime::add(&mut walk, &directory, &names, &mut found.runtimes);
+        runtime::add(&mut walk, directory, &names, &mut found.runtimes);
         let here = names.iter().filter(|name| name.starts_with("python3"));
         pythons.extend(here.map(|name| format!("{directory}/{name}")));
         if names.iter().any(|name| name == "ollama") {
             ollama(&mut walk, &format!("{directory}/ollama"), &mut found);
         }
     }
-    let mut packages: Vec<String> = pythons
-        .iter()
-        .flat_map(|python| ["site-packages", "dist-packages"].map(|name| format!("{python}/{name}")))
-        .collect();
-    packages.dedup();
     let mut framework = None;
-    for directory in packages {
-        let names = walk.list(&directory);
-        let sign = python(&mut walk, &directory, &names, &mut found);
-        framework = framework.or(sign);
+    for python in pythons {
+        for packages in ["site-packages", "dist-packages"] {
+            let directory = format!("{python}/{packages}");
+            let names = walk.list(&directory);
+            let sign = python_packages(&mut walk, &directory, &names, &mut found);
+            framework = framework.or(sign);
+        }
     }
-    for directory in programs(&mut walk, hints) {
-        let names = walk.list(&directory);
-        runtime::add(&mut walk, &directory, &names, &mut found.runtimes);
+    let mut programs = hints.programs();
+    programs.extend(of_opt(&opt));
+    for directory in programs {
+        if !directory.starts_with("/usr/local/cuda")
+            && !directory.contains("/ollama")
+            && !libraries.contains(&directory)
+        {
+            program(&mut walk, &directory, &mut found);
+        }
     }
     found.compat = compat::find(&mut walk, &local, hints);
     found.cuda = toolkit.or(own).or(framework);
     found.unread = walk.unread().cloned();
     found
+}
+
+/// conda's environments besides its own.
+fn environments(walk: &mut Walk<'_>, opt: &[String]) -> Vec<String> {
+    let condas = opt
+        .iter()
+        .filter(|name| ["conda", "miniconda", "miniforge", "mamba"].iter().any(|start| name.starts_with(start)));
+    let condas: Vec<String> = condas.map(|name| format!("/opt/{name}")).collect();
+    let mut found = Vec::new();
+    for conda in condas {
+        if conda != "/opt/conda" {
+            found.push(format!("{conda}/lib"));
+        }
+        let names = walk.list(&format!("{conda}/envs"));
+        found.extend(names.iter().take(MOST_ENVIRONMENTS).map(|name| format!("{conda}/envs/{name}/lib")));
+    }
+    found
+}
+
+/// Directories that software of others is put into, one each.
+fn of_opt(opt: &[String]) -> Vec<String> {
+    let others = opt.iter().filter(|name| *name != "conda" && *name != "nvidia" && !name.starts_with("cuda"));
+    others.take(MOST_IN_OPT).flat_map(|name| ["", "/lib"].map(|rest| format!("/opt/{name}{rest}"))).collect()
+}
+
+/// A directory of a program with libraries of its own; llama.cpp is known by one of them.
+fn program(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
+    let names = walk.list(directory);
+    let before = found.runtimes.len();
+    runtime::add(walk, directory, &names, &mut found.runtimes);
+    let library =
+        names.iter().map(|name| format!("{directory}/{name}")).find_map(|path| Some((of_library(&path)?, path)));
+    let Some((recognised, source)) = library else { return };
+    // what lies beside it is what it was built with
+    let runtime = found.runtimes.get(before..).and_then(<[_]>::last).map(|runtime| runtime.version.clone());
+    let framework = Framework {
+        name: recognised.name.to_owned(),
+        version: String::new(),
+        build: recognised.build,
+        cuda: recognised.cuda.or(runtime),
+        source,
+        sure: recognised.sure,
+    };
+    if found.frameworks.len() < MOST_FRAMEWORKS {
+        found.frameworks.push(framework);
+    }
 }
 
 /// Installed toolkits: their runtimes, and the first sign of one.
@@ -93,19 +147,6 @@ fn toolkits(walk: &mut Walk<'_>, local: &[String], found: &mut Survey) -> Option
     sign
 }
 
-/// Directories of programs with libraries of their own.
-fn programs(walk: &mut Walk<'_>, hints: &Hints<'_>) -> Vec<String> {
-    let mut programs = hints.programs();
-    let libraries = hints.libraries();
-    programs.retain(|path| !path.starts_with("/usr/local/cuda") && !libraries.contains(path));
-    for name in walk.list("/opt").iter().filter(|name| *name != "conda" && *name != "nvidia").take(MOST_IN_OPT) {
-        programs.extend(["", "/lib"].map(|rest| format!("/opt/{name}{rest}")));
-    }
-    programs.sort_unstable();
-    programs.dedup();
-    programs
-}
-
 /// Ollama brings a backend for each major, and takes one that the driver can run.
 fn ollama(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
     for name in walk.list(directory) {
@@ -123,7 +164,7 @@ fn ollama(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
 
 /// Packages of Python in one directory, by their metadata's directories (`NAME-VERSION.dist-info`). The first
 /// of them that is a sign of work with CUDA.
-fn python(walk: &mut Walk<'_>, directory: &str, names: &[String], found: &mut Survey) -> Option<String> {
+fn python_packages(walk: &mut Walk<'_>, directory: &str, names: &[String], found: &mut Survey) -> Option<String> {
     let packages: Vec<Package<'_>> = names.iter().filter_map(|name| Package::of(name)).collect();
     let beside = |wanted: &str| packages.iter().any(|package| package.name == wanted);
     let runtimes: Vec<CudaLibrary> = packages.iter().filter_map(|package| package.runtime(directory)).collect();
@@ -333,5 +374,71 @@ mod tests {
         fs::create_dir_all(dir.path().join("usr")).unwrap();
         symlink("lib64", dir.path().join("usr/lib64")).unwrap();
         assert!(of(dir.path()).known().is_err(), "a link to itself");
+    }
+
+    fn frameworks(root: &Path, hints: &Hints<'_>) -> (Vec<(String, Option<String>, bool)>, bool) {
+        let found = survey(&Tree::open(root, Kind::Image).unwrap(), hints);
+        let told = found.frameworks.into_iter().map(|f| (f.name, f.cuda.map(|cuda| cuda.to_string()), f.sure));
+        (told.collect(), found.unread.is_none())
+    }
+
+    fn package(root: &Path, prefix: &str, name: &str, file: Option<(&str, &str)>) {
+        let packages = root.join(prefix).join("lib/python3.12/site-packages");
+        fs::create_dir_all(packages.join(format!("{name}.dist-info"))).unwrap();
+        if let Some((path, text)) = file {
+            fs::create_dir_all(packages.join(path).parent().unwrap()).unwrap();
+            fs::write(packages.join(path), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn environments_are_found_where_the_container_says() {
+        let dir = tempfile::tempdir().unwrap();
+        package(dir.path(), "srv/app/.venv", "torch-2.9.0+cu128", None);
+        package(dir.path(), "opt/conda/envs/x", "torch-2.11.0", Some(("torch/version.py", "cuda = '13.0'\n")));
+        let by_directory = Hints { working_directory: Some("/srv/app/"), ..Hints::default() };
+        let (found, whole) = frameworks(dir.path(), &by_directory);
+        let torch = |cuda: &str| ("torch".to_owned(), Some(cuda.to_owned()), true);
+        assert_eq!((found, whole), (vec![torch("12.8"), torch("13.0")], true));
+        let args = ["/srv/app/.venv/bin/python".to_owned()];
+        let by_program = Hints { args: &args, ..Hints::default() };
+        assert_eq!(frameworks(dir.path(), &by_program).0.len(), 2);
+        assert_eq!(frameworks(dir.path(), &Hints::default()).0, [torch("13.0")]);
+    }
+
+    #[test]
+    fn what_a_mount_covers_is_not_what_the_container_has() {
+        let dir = tempfile::tempdir().unwrap();
+        package(dir.path(), "opt/venv", "torch-2.11.0+cu130", None);
+        let mount = |destination: &str| crate::model::container::Mount {
+            destination: destination.to_owned(),
+            ..crate::model::container::Mount::default()
+        };
+        for covering in ["/opt/venv", "/opt/", "/opt/venv/lib/python3.12/site-packages"] {
+            let mounts = [mount(covering)];
+            let hints = Hints { mounts: &mounts, ..Hints::default() };
+            assert_eq!(frameworks(dir.path(), &hints), (Vec::new(), false), "{covering}");
+        }
+        let mounts = [mount("/opt/venv/bin/tool"), mount("/etc/hosts")];
+        assert_eq!(frameworks(dir.path(), &Hints { mounts: &mounts, ..Hints::default() }).0.len(), 1);
+    }
+
+    #[test]
+    fn programs_that_are_no_packages_are_known_by_their_libraries() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        };
+        write("app/libggml-cuda.so");
+        write("app/libcudart.so.12.8.90");
+        for major in ["12", "13"] {
+            write(&format!("usr/lib/ollama/cuda_v{major}/libggml-cuda.so"));
+        }
+        let mut found = frameworks(dir.path(), &Hints::default()).0;
+        found.sort();
+        let own = |name: &str, cuda: &str| (name.to_owned(), Some(cuda.to_owned()), true);
+        assert_eq!(found, [own("llama.cpp", "12.8.90"), own("ollama", "12"), own("ollama", "13")]);
     }
 }

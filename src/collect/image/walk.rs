@@ -2,6 +2,8 @@
 
 use std::io::Read as _;
 
+use super::places::Hints;
+use crate::collect::paths::{below, clean};
 use crate::collect::tree::Tree;
 use crate::model::Unseen;
 
@@ -10,6 +12,8 @@ pub(super) const MOST_DIRECTORIES: usize = 160;
 pub(super) const MOST_NAMES: usize = 16_384;
 /// Files that tell a version are a few kilobytes.
 const MOST_FILES: usize = 64;
+/// More mounts than a container of use has.
+const MOST_MOUNTS: usize = 1024;
 const MOST_BYTES: usize = 64 << 10;
 
 /// A look at a root file system with what is left of its bounds.
@@ -18,17 +22,32 @@ pub(super) struct Walk<'a> {
     directories: usize,
     names: usize,
     files: usize,
+    /// Where something will be mounted that this tree does not show.
+    mounts: Vec<String>,
     /// What could not be looked at, and may hold something.
     unread: Option<Unseen>,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(rootfs: &'a Tree) -> Self {
-        Self { rootfs, directories: MOST_DIRECTORIES, names: MOST_NAMES, files: MOST_FILES, unread: None }
+    pub(super) fn new(rootfs: &'a Tree, hints: &Hints<'_>) -> Self {
+        let mounts = hints.mounts.iter().take(MOST_MOUNTS).map(|mount| clean(&mount.destination)).collect();
+        Self { rootfs, directories: MOST_DIRECTORIES, names: MOST_NAMES, files: MOST_FILES, mounts, unread: None }
+    }
+
+    /// Something will be mounted here or above it; what the image has there nobody will see.
+    fn is_covered(&mut self, path: &str) -> bool {
+        let covered = self.mounts.iter().any(|mount| below(path, mount).is_some());
+        if covered {
+            self.skip(Unseen::new(path, "a mount will cover it"));
+        }
+        covered
     }
 
     /// The names in a directory; none where it is absent or could not be read.
     pub(super) fn list(&mut self, path: &str) -> Vec<String> {
+        if self.is_covered(path) {
+            return Vec::new();
+        }
         let Some(left) = self.directories.checked_sub(1) else {
             self.skip(Unseen::new(path, "too many directories before it"));
             return Vec::new();
@@ -49,6 +68,9 @@ impl<'a> Walk<'a> {
 
     /// The beginning of a file; `None` where it is absent or could not be read.
     pub(super) fn text(&mut self, path: &str) -> Option<String> {
+        if self.is_covered(path) {
+            return None;
+        }
         let Some(left) = self.files.checked_sub(1) else {
             self.skip(Unseen::new(path, "too many files before it"));
             return None;

@@ -136,7 +136,9 @@ fn forward(
         return decided(Outcome::RefusedOnGpu, Because::Brand(brand));
     }
     let listed = note.map(|note| note.branches.as_slice()).filter(|branches| !branches.is_empty());
-    if let Some(branches) = listed.filter(|branches| !branches.contains(&branch)) {
+    // A newer release of the driver's own branch suits it (Paddle#76558: an image with 580.82.07 on 580.65.06).
+    let is_same = version.number(0) == branch;
+    if let Some(branches) = listed.filter(|branches| !is_same && !branches.contains(&branch)) {
         return decided(Outcome::OlderWins, Because::Branches(branches.to_vec()));
     }
     if question.gpus.is_empty() || question.gpus.iter().any(|gpu| known(gpu).is_none()) {
@@ -147,7 +149,7 @@ fn forward(
     }
 
     let offered = note.map(|note| note.cuda.clone()).or_else(|| knowledge.offered_by_compat(version));
-    if listed.is_none() {
+    if listed.is_none() && !is_same {
         let branches = offered.as_ref().and_then(|cuda| knowledge.compat_branches(cuda));
         if !branches.is_some_and(|branches| branches.contains(&branch)) {
             return Err(Lacking::Branches);

@@ -112,6 +112,12 @@ impl Knowledge {
     }
 }
 
+/// The text can be a release of CUDA: `128` is none, though people write the digits of a wheel's name (cu128)
+/// where a version belongs.
+pub fn is_release(version: &CudaVersion) -> bool {
+    (2..100).contains(&version.number(0)) && version.number(1) < 100
+}
+
 fn version((major, minor): (u32, u32)) -> CudaVersion {
     Release::of(&[major, minor])
 }

@@ -2,7 +2,7 @@
 
 use super::default_cuda::default_cuda;
 use super::normalised;
-use super::version::{major_minor, of_cuda_suffix, of_digits};
+use super::version::{major_minor, of_cuda_suffix, of_digits, of_post};
 use crate::model::image::Build;
 use crate::model::{CudaVersion, Release};
 
@@ -92,7 +92,8 @@ impl Recognised {
 
 /// By what the version says, and else by what is usual on `PyPI`.
 fn built(name: &'static str, version: &str, version_file: Option<&'static str>) -> Recognised {
-    let said = of_cuda_suffix(version);
+    let post = || of_post(version).filter(|_| name.starts_with("paddle")).map(|cuda| (Build::Cuda, Some(cuda)));
+    let said = of_cuda_suffix(version).or_else(post);
     let sure = said.is_some();
     let (build, cuda) = said.unwrap_or_else(|| (Build::Cuda, default_cuda(name, version)));
     Recognised { name, build, cuda, sure, version_file }

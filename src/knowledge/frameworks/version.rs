@@ -15,7 +15,7 @@ pub(super) fn major_minor(version: &str) -> Option<(u32, u32)> {
 }
 
 /// What a version says of the CUDA it was built for: the local part of most (`+cu128`, `+cu12torch2.6`,
-/// `+cuda12.cudnn89`, `+cpu`), and Paddle's `post112`. `None`: it says nothing.
+/// `+cuda12.cudnn89`, `+cpu`). `None`: it says nothing.
 ///
 /// Forms as seen at the frameworks' own package indexes, 2026-11.
 pub fn of_cuda_suffix(version: &str) -> Option<(Build, Option<CudaVersion>)> {
@@ -34,12 +34,14 @@ pub fn of_cuda_suffix(version: &str) -> Option<(Build, Option<CudaVersion>)> {
         // NVIDIA's own builds: `2.6.0a0+ecf3bae40a.nv25.01`
         return local.split('.').any(|part| part.starts_with("nv")).then_some((Build::Cuda, None));
     }
-    let (_, post) = version.rsplit_once(".post")?;
-    // `.post1` is a plain second release.
-    if post.len() < 2 {
-        return None;
-    }
-    of_digits(post).map(|cuda| (Build::Cuda, Some(cuda)))
+    None
+}
+
+/// Paddle's `2.4.2.post112`: CUDA 11.2. Others' `.post1` is a plain second release, and conda's `.post302` a build.
+pub(super) fn of_post(version: &str) -> Option<CudaVersion> {
+    let version = version.get(..LONGEST).unwrap_or(version);
+    let (_, post) = version.rsplit_once(".post").filter(|(_, post)| post.len() > 1)?;
+    of_digits(post)
 }
 
 /// `128` is 12.8, `92` 9.2, `12` and `130` what they look like. Paddle wrote the cuDNN where the minor
@@ -98,18 +100,20 @@ mod tests {
             ("2.7.4.post1+cu12torch2.6cxx11abiFALSE", "12"),
             ("0.4.13+cuda12.cudnn89", "12"),
             ("0.1.69+cuda111", "11.1"),
-            ("2.4.2.post112", "11.2"),
-            ("1.8.5.post107", "10"),
-            ("1.8.5.post97", "9"),
-            ("2.0.0.post100", "10.0"),
         ] {
             assert_eq!(cuda(version), expected, "{version}");
         }
+        for (version, expected) in
+            [("2.4.2.post112", "11.2"), ("1.8.5.post107", "10"), ("1.8.5.post97", "9"), ("2.0.0.post100", "10.0")]
+        {
+            assert_eq!(of_post(version).map(|cuda| cuda.to_string()).as_deref(), Some(expected), "{version}");
+        }
+        assert_eq!(of_post("1.23.2.post1"), None);
         assert_eq!(of_cuda_suffix("2.9.0+cpu"), Some((Build::Cpu, None)));
         assert_eq!(of_cuda_suffix("2.9.0+cpu.cxx11.abi"), Some((Build::Cpu, None)));
         assert_eq!(of_cuda_suffix("2.6.0+rocm6.2"), Some((Build::Unknown, None)));
         assert_eq!(of_cuda_suffix("2.6.0a0+ecf3bae40a.nv25.01"), Some((Build::Cuda, None)));
-        for silent in ["2.9.0", "2.6.0a0+gitdf5bbc0", "2.7.4.post1", "1.0+cu", "1.0+cu3", ""] {
+        for silent in ["2.9.0", "2.6.0a0+gitdf5bbc0", "2.7.4.post1", "2.5.1.post302", "1.0+cu", "1.0+cu3", ""] {
             assert_eq!(of_cuda_suffix(silent), None, "{silent}");
         }
     }

@@ -80,6 +80,9 @@ pub struct Container {
     /// Its program and that one's arguments.
     #[serde(skip)]
     pub args: Observed<Vec<String>>,
+    /// Where its program starts, if the spec says it.
+    #[serde(skip)]
+    pub working_directory: Option<String>,
     /// Its program's user.
     pub user: Observed<Identity>,
     /// Its user namespace, inside to outside; empty: the engine's own.

@@ -193,7 +193,10 @@ fn of_several_gpus_those_that_fail_are_named() {
     let both = ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 3090"];
     let refused = ["GPU 1 (NVIDIA GeForce RTX 3090)", "hook will refuse"];
     fails(&legacy("535.161.08", &both, &listed), Severity::Error, &refused);
-    fails(&cdi("535.161.08", &both, &listed), Severity::Warning, &["GPU 1 (NVIDIA GeForce RTX 3090)"]);
+    let mut by_cdi = cdi("535.161.08", &both, &listed);
+    fails(&by_cdi, Severity::Warning, &["GPU 1 (NVIDIA GeForce RTX 3090)"]);
+    by_cdi.without_node("/dev/nvidia1", false);
+    by_cdi.silent(ID);
     let mut world = legacy("535.161.08", &both, &listed);
     world.container.visible_devices = Observed::Known(Some("0".into()));
     world.silent(ID);
