@@ -160,7 +160,7 @@ const CASES: &[Case] = &[
     },
     Case {
         shape: "060: the same by the directory's other name",
-        way: Docker,
+        way: Cdi,
         machine: on("580.105.08", A100, "1.18.1"),
         image: &[
             Env("CUDA_VERSION=12.9.1"),
@@ -258,12 +258,23 @@ const CASES: &[Case] = &[
         neighbour: Neighbour::Toolkit("1.18.1"),
     },
     Case {
-        shape: "148: a program with a runtime library of its own",
+        shape: "148: llama.cpp with the runtime library it was built with",
         way: Docker,
         machine: on("535.161.08", A100, "1.17.8"),
-        image: &[Env("CUDA_VERSION=13.1.0"), Library("opt/app", "libcudart.so.13.1.80")],
+        image: &[Library("opt/app", "libcudart.so.13.1.80"), File("opt/app/libggml-cuda.so", "")],
         said: ("framework-cuda-newer-than-driver", ERROR),
-        neighbour: Neighbour::Image(&[Env("CUDA_VERSION=12.4.1"), Library("opt/app", "libcudart.so.12.4.127")]),
+        neighbour: Neighbour::Image(&[
+            Library("opt/app", "libcudart.so.12.4.127"),
+            File("opt/app/libggml-cuda.so", ""),
+        ]),
+    },
+    Case {
+        shape: "148: a runtime library that may be there for a part that nobody runs",
+        way: Docker,
+        machine: on("535.161.08", A100, "1.17.8"),
+        image: &[Library("opt/app", "libcudart.so.13.1.80")],
+        said: ("framework-cuda-newer-than-driver", WARNING),
+        neighbour: Neighbour::Image(&[Library("opt/app", "libcudart.so.12.4.127")]),
     },
 ];
 
