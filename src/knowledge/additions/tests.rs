@@ -288,3 +288,13 @@ proptest! {
         let _ = laid(&text);
     }
 }
+
+#[test]
+fn what_the_readme_shows_counts_whole() {
+    let readme = include_str!("../../../README.md");
+    let block = readme.split("```toml\n").find(|block| block.starts_with("[[toolkit]]")).expect("an example");
+    let text = block.split("```").next().expect("its end");
+    let mut knowledge = BUILT_IN;
+    assert_eq!(lay_over(&mut knowledge, text), Vec::<String>::new());
+    assert_ne!(knowledge, BUILT_IN);
+}
