@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::dir::Dir;
@@ -37,6 +38,14 @@ pub struct Answer {
     pub bytes: Vec<u8>,
     /// It ended by itself, in time, and well.
     pub complete: bool,
+}
+
+/// This process has closed what it inherited, but for the three standard descriptors.
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Says that no descriptor above 2 is anybody else's, so that no child has to look for such.
+pub fn is_alone() {
+    ALONE.store(true, Ordering::Relaxed);
 }
 
 /// A child at work.
@@ -125,6 +134,12 @@ fn become_a_good_child(parent: Pid) {
 /// Closes what this process did not open itself: only that is not closed on exec, for it came through one. A
 /// runtime waits for the end of its log's pipe, and a child may be left behind.
 fn close_inherited() {
+    if ALONE.load(Ordering::Relaxed) {
+        for descriptor in 0..3 {
+            let _ = nix::unistd::close(descriptor);
+        }
+        return;
+    }
     for descriptor in listed().unwrap_or_else(|_| (0..most_descriptors().cast_signed()).collect()) {
         // SAFETY: takes two integers and changes nothing.
         #[expect(unsafe_code, reason = "nix asks only of descriptors that have an owner")]

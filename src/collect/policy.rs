@@ -12,6 +12,7 @@ const LIMIT: usize = 64 * 1024;
 /// At most so many drop-ins are read.
 const DROP_INS: usize = 256;
 
+const DIRECTORY: &str = "/etc/gpu-preflight";
 /// Where the configuration lies.
 pub const MAIN: &str = "/etc/gpu-preflight/config.toml";
 const DROP_IN_DIRECTORY: &str = "/etc/gpu-preflight/conf.d";
@@ -28,6 +29,9 @@ pub struct File {
 /// The machine's configuration: `config.toml`, then `conf.d/*.toml` in the order of their names.
 /// `user`: whose files count besides root's.
 pub fn files(host: &Tree, user: u32) -> Vec<File> {
+    if matches!(host.stat(DIRECTORY), Ok(None)) {
+        return Vec::new();
+    }
     let mut found: Vec<File> = file(host, MAIN, user).into_iter().collect();
     found.extend(drop_ins(host, DROP_IN_DIRECTORY, user));
     found

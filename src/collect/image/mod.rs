@@ -1,5 +1,6 @@
 //! Facts of an image. Here: what its root file system tells at a glance.
 
+use std::ffi::OsString;
 use std::io::Read as _;
 
 use super::tree::Tree;
@@ -32,6 +33,8 @@ const LOADERS: [&str; 14] = [
     "/lib/ld-linux-armhf.so.3",
     "/lib/ld-musl-armhf.so.1",
 ];
+/// A directory of libraries of a distribution has some hundred.
+const MOST_NAMES: usize = 2048;
 /// As far as the processor's field, `e_machine`.
 const HEADER_BYTES: usize = 20;
 
@@ -60,7 +63,16 @@ pub fn architecture(rootfs: &Tree) -> Observed<Option<String>> {
 fn loaders(rootfs: &Tree) -> Result<Option<String>, Unseen> {
     let mut found: Vec<&str> = Vec::new();
     let mut unseen = None;
-    for path in LOADERS {
+    // One look into each directory, where it is not too large, instead of one for each name.
+    let listed = ["/lib64", "/lib"].map(|directory| (directory, rootfs.list(directory, MOST_NAMES)));
+    let is_absent = |path: &str| {
+        listed.iter().any(|(directory, names)| {
+            let name = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/'));
+            let has = |names: &Vec<OsString>| names.iter().any(|have| name.is_some_and(|name| have == name));
+            name.is_some() && matches!(names, Ok(names) if !names.as_ref().is_some_and(has))
+        })
+    };
+    for path in LOADERS.into_iter().filter(|path| !is_absent(path)) {
         match header(rootfs, path) {
             Ok(header) => found.extend(header.and_then(|header| processor(&header))),
             Err(e) => unseen = unseen.or(Some(e)),

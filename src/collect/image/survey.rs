@@ -40,15 +40,16 @@ pub struct Survey {
 pub fn survey(rootfs: &Tree, hints: &Hints<'_>) -> Survey {
     let mut walk = Walk::new(rootfs, hints);
     let mut found = Survey::default();
-    let local = walk.list("/usr/local");
+    let local = walk.list_parent("/usr/local");
     let toolkit = toolkits(&mut walk, &local, &mut found);
-    let opt = walk.list("/opt");
+    let opt = walk.list_parent("/opt");
     let mut libraries = hints.libraries();
     libraries.extend(environments(&mut walk, &opt));
     let mut own = None;
     let mut pythons = Vec::new();
     for directory in &libraries {
-        let names = walk.list(directory);
+        // the libraries of each processor lie below it
+        let names = if directory == "/usr/lib" { walk.list_parent(directory) } else { walk.list(directory) };
         own = own.or_else(|| names.iter().find(|name| runtime::is_one(name)).map(|name| format!("{directory}/{name}")));
         runtime::add(&mut walk, directory, &names, &mut found.runtimes);
         let here = names.iter().filter(|name| name.starts_with("python3"));

@@ -24,6 +24,8 @@ pub(super) struct Walk<'a> {
     files: usize,
     /// Where something will be mounted that this tree does not show.
     mounts: Vec<String>,
+    /// Directories that were listed, with the names in them.
+    listed: Vec<(String, Vec<String>)>,
     /// What could not be looked at, and may hold something.
     unread: Option<Unseen>,
 }
@@ -31,7 +33,15 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(rootfs: &'a Tree, hints: &Hints<'_>) -> Self {
         let mounts = hints.mounts.iter().take(MOST_MOUNTS).map(|mount| clean(&mount.destination)).collect();
-        Self { rootfs, directories: MOST_DIRECTORIES, names: MOST_NAMES, files: MOST_FILES, mounts, unread: None }
+        Self {
+            rootfs,
+            directories: MOST_DIRECTORIES,
+            names: MOST_NAMES,
+            files: MOST_FILES,
+            mounts,
+            listed: Vec::new(),
+            unread: None,
+        }
     }
 
     /// Something will be mounted here or above it; what the image has there nobody will see.
@@ -43,9 +53,28 @@ impl<'a> Walk<'a> {
         covered
     }
 
+    /// The names in a directory that others are below: these are not looked for where it does not have them.
+    pub(super) fn list_parent(&mut self, path: &str) -> Vec<String> {
+        let before = self.unread.is_none();
+        let names = self.list(path);
+        if before && self.unread.is_none() {
+            self.listed.push((path.to_owned(), names.clone()));
+        }
+        names
+    }
+
+    /// A directory above it was listed and does not have it.
+    fn is_known_absent(&self, path: &str) -> bool {
+        self.listed.iter().any(|(parent, names)| {
+            let first =
+                below(path, parent).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.split('/').next());
+            first.is_some_and(|first| !names.iter().any(|name| name == first))
+        })
+    }
+
     /// The names in a directory; none where it is absent or could not be read.
     pub(super) fn list(&mut self, path: &str) -> Vec<String> {
-        if self.is_covered(path) {
+        if self.is_known_absent(path) || self.is_covered(path) {
             return Vec::new();
         }
         let Some(left) = self.directories.checked_sub(1) else {

@@ -107,9 +107,9 @@ impl Tree {
         self.may_read(path, &place)?;
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let directory = openat(&place, c".", flags, Mode::empty()).and_then(Dir::from_fd);
-        let Some(mut directory) = self.absent(path, directory)? else { return Ok(None) };
+        let Some(directory) = self.absent(path, directory)? else { return Ok(None) };
         let mut names = Vec::new();
-        for entry in directory.iter() {
+        for entry in directory {
             let entry = entry.map_err(|e| self.refused(path, e))?;
             let name = entry.file_name().to_bytes();
             if matches!(name, b"." | b"..") {

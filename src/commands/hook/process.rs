@@ -4,6 +4,8 @@
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::Mode;
 
+use crate::collect::child;
+
 /// First act under the hook's name: not dumpable, no core file, no descriptors but the standard ones,
 /// files that only their owner and group read.
 pub fn harden() {
@@ -19,6 +21,7 @@ fn close_inherited() {
     #[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
     let done = unsafe { nix::libc::syscall(nix::libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
     if done == 0 {
+        child::is_alone();
         return;
     }
     // Before Linux 5.9, or refused by an old seccomp profile.
