@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::world::Part::{Compat, Env, Torch};
+use super::world::Part::{Compat, Env, File, Torch};
 use super::world::Way::{Cdi, CdiWithCompat, HookBehind};
 use super::world::{A100, GEFORCE, Laid, Machine, Part, Way, finding, findings};
 use crate::support::needs;
@@ -183,7 +183,12 @@ fn an_image_of_cuda_13_runs_on_575_where_forward_compatibility_is_allowed() {
     if !needs::root() {
         return;
     }
-    let image: &[Part] = &[Env("CUDA_VERSION=13.0.1"), Torch("2.10.0+cu130", "13.0"), Compat("13.0", "580.82.07")];
+    let image: &[Part] = &[
+        Env("CUDA_VERSION=13.0.1"),
+        Torch("2.10.0+cu130", "13.0"),
+        Compat("13.0", "580.82.07"),
+        File("etc/ld.so.cache", ""),
+    ];
     let laid = on("575.57.08", A100).with(CdiWithCompat, image);
     let (code, said) = laid.decided();
     assert_eq!(code, 0, "{said:?}");

@@ -436,9 +436,10 @@ impl World {
         compat.items.push(Compat {
             directory: "/usr/local/cuda-X/compat".to_owned(),
             current: true,
+            cache: true,
             version: Some(version.parse().unwrap()),
             note: None,
-            reach: before.map(|before| Reach { source: "LD_LIBRARY_PATH".to_owned(), before }),
+            reach: before.map(|before| Reach { source: "LD_LIBRARY_PATH".to_owned(), before, cached: None }),
         });
         self
     }

@@ -6,20 +6,30 @@ use crate::knowledge::{BUILT_IN, additions};
 use crate::model::Knowledge;
 
 const DIRECTORY: &str = "/etc/gpu-preflight/knowledge.d";
+/// Of all files together: the hook reads them before a container starts.
+const MOST_BYTES: usize = 64 << 10;
+const MOST_REMARKS: usize = 32;
 
 /// The tables with what `knowledge.d/*.toml` adds to them, in the order of the files' names, and remarks about what
 /// did not count. `user`: whose files count besides root's.
 pub fn read(host: &Tree, user: u32) -> (Knowledge, Vec<String>) {
     let mut knowledge = BUILT_IN;
     let mut remarks = Vec::new();
+    let mut left = MOST_BYTES;
     for File { path, text } in drop_ins(host, DIRECTORY, user) {
         match text {
             Err(reason) => remarks.push(format!("{path} does not count: {reason}")),
+            Ok(text) if text.len() > left => {
+                remarks
+                    .push(format!("{path} does not count: with those before it it is longer than {MOST_BYTES} bytes"));
+            }
             Ok(text) => {
+                left -= text.len();
                 let odd = additions::lay_over(&mut knowledge, &text);
                 remarks.extend(odd.into_iter().map(|what| format!("{path}: {what}")));
             }
         }
+        remarks.truncate(MOST_REMARKS);
     }
     (knowledge, remarks)
 }

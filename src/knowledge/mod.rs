@@ -20,6 +20,7 @@ pub mod gpus;
 pub mod monitors;
 #[cfg(feature = "cli")]
 pub mod pages;
+pub mod programs;
 pub mod require;
 pub mod toolkit;
 pub mod variables;

@@ -76,6 +76,8 @@ pub struct Compat {
     pub directory: String,
     /// It is what `/usr/local/cuda/compat` is, where NVIDIA's toolkit looks.
     pub current: bool,
+    /// The image has a loader's cache, without which NVIDIA's hook leaves it alone.
+    pub cache: bool,
     /// The driver it is of, by its file's name; `None`: the name tells none (Jetson).
     pub version: Option<DriverVersion>,
     /// What it says of itself.
@@ -102,4 +104,6 @@ pub struct Reach {
     pub source: String,
     /// The directories that the loader asks before it, in its order.
     pub before: Vec<String>,
+    /// The image's own cache names it; `None`: there is none to see.
+    pub cached: Option<bool>,
 }

@@ -2,11 +2,11 @@
 
 use super::gpus::{self, Product};
 use super::libcuda;
+use super::meant;
 use super::needs::{self, Need};
-use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
-use crate::knowledge::frameworks::{Coverage, architectures, covers, minimum_capability};
+use crate::knowledge::frameworks::{Archs, Coverage, architectures, covers, minimum_capability};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::{ComputeCapability, Facts, Unknown};
 
@@ -68,11 +68,7 @@ fn concerned(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
     if libcuda::of(facts)?.is_none() {
         return Ok(None);
     }
-    Ok(match compute(facts)? {
-        Compute::Wanted => Some(true),
-        Compute::Likely => Some(false),
-        Compute::Unwanted => None,
-    })
+    meant::computes(facts)
 }
 
 fn severity(certain: bool) -> Severity {
@@ -94,12 +90,12 @@ fn lacks_code(facts: &Facts<'_>) -> Judgement {
     let Some(certain) = concerned(facts)? else { return not_applicable() };
     let needs = needs::of(facts)?;
     let frameworks = || needs.all.iter().filter(|need| need.framework.is_some());
-    if !frameworks().any(|need| carries(need).is_some() || least(need).is_some()) {
+    if !frameworks().any(|need| carries(facts, need).is_some() || least(need).is_some()) {
         return not_applicable();
     }
     let (gpus, whole) = known_gpus(facts)?;
     for need in frameworks() {
-        let lacks = |(_, capability): &&Known| match carries(need) {
+        let lacks = |(_, capability): &&Known| match carries(facts, need) {
             Some((archs, _)) => covers(&archs, *capability) == Coverage::No,
             None => least(need).is_some_and(|least| *capability < least),
         };
@@ -108,7 +104,8 @@ fn lacks_code(facts: &Facts<'_>) -> Judgement {
             continue;
         }
         // Somebody's own build of the same version may have code for it; only a published one is known.
-        let published = need.sure && carries(need).is_some_and(|(archs, published)| archs.confirmed && published);
+        let published =
+            need.sure && carries(facts, need).is_some_and(|(archs, published)| archs.confirmed && published);
         let all = lacking.len() == gpus.len() && whole && needs.complete && needs.all.len() == 1;
         let message = if published { LACKS } else { SEEMS_TO_LACK };
         let failure = Failure::new(severity(published && all && certain), message).foreign("what", &need.what).saw(
@@ -122,8 +119,9 @@ fn lacks_code(facts: &Facts<'_>) -> Judgement {
 }
 
 /// What its published build carries, and whether it is one: it says so in its version.
-fn carries(need: &Need<'_>) -> Option<(crate::knowledge::frameworks::Archs, bool)> {
-    let framework = need.framework?;
+fn carries(facts: &Facts<'_>, need: &Need<'_>) -> Option<(Archs, bool)> {
+    // what is known is known of builds for x86
+    let framework = need.framework.filter(|_| facts.host.architecture.seen().is_some_and(|of| of == "x86_64"))?;
     let local = framework.version.split_once('+').map(|(_, local)| local);
     if !local.is_none_or(|local| local.strip_prefix("cu").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())))
     {

@@ -3,8 +3,8 @@
 
 use super::gpus::{self, Product};
 use super::libcuda::{self, By, Loaded, Winner, of_compat};
+use super::meant;
 use super::needs;
-use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::knowledge::compat::{Because, Decided, Gpu, Lacking, Outcome, Question, outcome};
@@ -133,11 +133,11 @@ fn used<'a>(facts: &Facts<'a>) -> Result<Option<Used<'a>>, Unknown> {
         return Ok(None);
     };
     // Monitors and graphics do not load it.
-    let wanted = compute(facts)?;
-    if matches!(by, By::Program(_)) || wanted == Compute::Unwanted {
+    let Some(certain) = meant::computes(facts)? else { return Ok(None) };
+    if matches!(by, By::Program(_)) {
         return Ok(None);
     }
-    let sure = sure && wanted == Compute::Wanted;
+    let sure = sure && certain;
     let cuda = needs::newest(facts)?;
     let decide =
         |gpus: &[Gpu]| outcome(facts.knowledge, &Question { cuda: cuda.as_ref(), driver, compat: Some(compat), gpus });
@@ -420,11 +420,43 @@ mod tests {
         assert_eq!(older(World::cdi(1), "cuda-compat.conf").short(OLDER).severity, Severity::Error);
         // the legacy tool names the driver's directories first
         older(World::legacy(1, LegacyState::StillToRun), "00-a.conf").silent(OLDER);
+        let mut uncached = older(World::cdi(1), "cuda-compat.conf");
+        let Observed::Known(compat) = &mut uncached.image.compat else { panic!() };
+        compat.items[0].reach.as_mut().unwrap().cached = Some(false);
+        uncached.silent(OLDER);
         let cdi = |release| toolkit(World::cdi(1).with_hook("update-ldcache"), release);
         older(cdi(Some("1.17.8")), "cuda-compat.conf").silent(OLDER);
         assert_eq!(older(cdi(Some("1.17.8")), "00-cuda-compat.conf").failure(OLDER).severity, Severity::Error);
         assert_eq!(older(cdi(Some("1.18.1")), "cuda-compat.conf").failure(OLDER).severity, Severity::Error);
         assert_eq!(older(cdi(None), "cuda-compat.conf").failure(OLDER).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn the_environment_comes_before_what_the_toolkit_tells_the_loader() {
+        let mut world = geforce(image());
+        world.set("LD_LIBRARY_PATH", "/opt/lib:/usr/lib/x86_64-linux-gnu/");
+        world.silent(UNSUPPORTED);
+        a100(world).silent(IN_USE);
+        let mut preloaded = geforce(image());
+        preloaded.set("LD_PRELOAD", "/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+        assert_eq!(preloaded.failure(UNSUPPORTED).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn a_hook_without_a_cache_to_change_is_no_certainty() {
+        let mut world = World { image: image().image, ..World::cdi(1) }.driver("575.57.08").with_compat_hook();
+        world = geforce(world);
+        let Observed::Known(compat) = &mut world.image.compat else { panic!() };
+        compat.items[0].cache = false;
+        assert_eq!(world.failure(UNSUPPORTED).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn a_command_that_sets_its_environment_up_is_no_certainty() {
+        let mut world = World::cdi(1).driver("580.95.05").compat("580.82.07", Some(&[]));
+        world.short(OLDER);
+        world.container.args = Observed::Known(["env", "-u", "LD_LIBRARY_PATH", "run"].map(str::to_owned).into());
+        assert_eq!(world.failure(OLDER).severity, Severity::Warning);
     }
 
     #[test]

@@ -5,9 +5,10 @@ use super::gpus;
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::knowledge::compat::{Activation, Way, toolkit_activates};
 use crate::knowledge::cuda::Answer;
+use crate::knowledge::programs::chooses_environment;
 use crate::knowledge::toolkit::{DRIVER_LAST, older};
 use crate::model::container::Given;
-use crate::model::image::Compat;
+use crate::model::image::{Compat, Reach};
 use crate::model::{CudaVersion, DriverVersion, Facts, Place, Unknown};
 
 /// Where drivers are put into containers: by the toolkit, Debian's way and the other distributions'.
@@ -22,9 +23,9 @@ const OF_DRIVERS: [&str; 8] = [
     "/lib",
 ];
 
-/// A driver branch of which nobody would put a toolkit of 2025 beside: the last release of 515 was in 2022-08,
-/// those of 520 in 2022-10 (NVIDIA, Unix driver archive, read 2026-11).
-const OF_OLD_TIMES: u32 = 525;
+/// Branches that had ended before 2025 and that no GPU has to stay on, beside which nobody would put a toolkit of that
+/// year: 450, 455, 460, 465 (NVIDIA, Unix driver archive, read 2026-11). 470 is the last for Kepler.
+const OF_OLD_TIMES: u32 = 470;
 
 /// What leads to a libcuda of the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,37 +73,56 @@ pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
     if compat.is_empty() {
         return Ok(Some(Loaded { driver, winner: Winner::Driver, unused: None }));
     }
+    let preloaded = facts.container.variable("LD_PRELOAD")?.is_some_and(|value| value.contains("libcuda"));
+    let by_entrypoint = by_program(facts)?;
     if let Some((compat, source, sure)) = by_loader(facts, compat)? {
-        let winner = Winner::Image { compat, by: By::Loader(source), sure };
-        return Ok(Some(Loaded { driver, winner, unused: None }));
+        // NVIDIA's framework images make or remove this link when they start
+        let by = match by_entrypoint {
+            Some(variable) if compat.directory.ends_with("/compat/lib") => By::Program(variable),
+            _ => By::Loader(source),
+        };
+        let sure = sure && !preloaded && !matches!(by, By::Program(_));
+        return Ok(Some(Loaded { driver, winner: Winner::Image { compat, by, sure }, unused: None }));
     }
     let newer = |compat: &&Compat| compat.version.as_ref().is_some_and(|version| version > driver);
     // The toolkit looks at what `/usr/local/cuda/compat` is, and at nothing else.
     let current = compat.iter().find(|compat| compat.current);
     if let Some(compat) = current.filter(newer)
+        && !driver_is_first(facts)?
         && let Some(sure) = by_toolkit(facts, compat, driver)?
     {
-        let winner = Winner::Image { compat, by: By::Toolkit, sure };
+        let winner = Winner::Image { compat, by: By::Toolkit, sure: sure && !preloaded };
         return Ok(Some(Loaded { driver, winner, unused: None }));
     }
     let unused = current.or(compat.first()).filter(newer);
-    let winner = match (unused, by_program(facts)?) {
+    let winner = match (unused, by_entrypoint) {
         (Some(compat), Some(variable)) => Winner::Image { compat, by: By::Program(variable), sure: false },
         _ => Winner::Driver,
     };
     Ok(Some(Loaded { driver, winner, unused }))
 }
 
+/// Directories that the driver's libcuda lies in, or will.
+fn of_driver(facts: &Facts<'_>) -> Result<Vec<String>, Unknown> {
+    if facts.container.legacy_still_to_run() {
+        return Ok(OF_DRIVERS.map(str::to_owned).to_vec());
+    }
+    let directory = |path: &String| path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+    Ok(facts.container.libcuda.known()?.iter().map(directory).collect())
+}
+
+/// The environment leads the loader to the driver's before it looks at anything that a tool of NVIDIA's told it.
+fn driver_is_first(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    let path = facts.container.variable("LD_LIBRARY_PATH")?.unwrap_or_default();
+    let drivers = of_driver(facts)?;
+    Ok(path.split([':', ';']).map(|entry| entry.trim_end_matches('/')).any(|entry| drivers.iter().any(|d| d == entry)))
+}
+
 /// The first that the image's loader comes to before the driver's, what names it, and whether that is certain.
 fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a Compat, String, bool)>, Unknown> {
     let reached = compat.iter().filter_map(|compat| Some((compat, compat.reach.as_ref()?)));
     let Some((compat, reach)) = reached.min_by_key(|(_, reach)| reach.before.len()) else { return Ok(None) };
-    let directory = |path: &str| path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
-    let injected: Vec<String> = if facts.container.legacy_still_to_run() {
-        OF_DRIVERS.map(str::to_owned).to_vec()
-    } else {
-        facts.container.libcuda.known()?.iter().map(|path| directory(path)).collect()
-    };
+    let injected = of_driver(facts)?;
     // CDI says where the driver's lies; of the same directory under its other name (`/lib`) too.
     let is_driver = |before: &String| {
         *before != compat.directory
@@ -111,8 +131,10 @@ fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a 
     if reach.before.iter().any(is_driver) {
         return Ok(None);
     }
-    let first = if reach.source.starts_with('/') { by_file(facts, &reach.source)? } else { Some(true) };
-    Ok(first.map(|sure| (compat, reach.source.clone(), sure)))
+    let first = if reach.source.starts_with('/') { by_file(facts, reach)? } else { Some(true) };
+    // a command may set up another environment before anything is loaded
+    let told = facts.container.args.seen().is_none_or(|args| !chooses_environment(args));
+    Ok(first.map(|sure| (compat, reach.source.clone(), sure && told)))
 }
 
 /// Whether a file of the loader's configuration comes before what NVIDIA's tools tell ldconfig, and whether that is
@@ -123,14 +145,17 @@ fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a 
 /// The hook `update-ldcache` writes them into a file `00-nvcr-…` in `/etc/ld.so.conf.d`, from toolkit 1.18.1 on into
 /// one that comes last (tags of nvidia-container-toolkit, read 2026-11; vllm#33116). Without it the image's own cache
 /// is all there is.
-fn by_file(facts: &Facts<'_>, file: &str) -> Result<Option<bool>, Unknown> {
+fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
     let container = facts.container;
     if *container.gpu_given.known()? == Given::LegacyHook {
         return Ok(None);
     }
     let mut arguments = container.hooks.known()?.items.iter().flat_map(|hook| &hook.args);
-    let name = file.rsplit('/').next().unwrap_or_default();
-    if !arguments.any(|argument| argument == "update-ldcache") || name < "00-nvcr-" {
+    let name = reach.source.rsplit('/').next().unwrap_or_default();
+    if !arguments.any(|argument| argument == "update-ldcache") {
+        return Ok((reach.cached != Some(false)).then_some(true));
+    }
+    if name < "00-nvcr-" {
         return Ok(Some(true));
     }
     Ok(match facts.host.toolkit.version.looked_at()? {
@@ -172,8 +197,12 @@ fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Res
         // Nobody knows its release. Those of the five months from 1.17.4 on leave compat alone.
         return Ok(Some(driver.number(0) < OF_OLD_TIMES));
     }
+    // the hook may be told to look elsewhere, and does nothing where the image has no cache to change
+    let hooks = &container.hooks.known()?.items;
+    let elsewhere = hooks.iter().flat_map(|hook| &hook.args).any(|arg| arg.starts_with("--cuda-compat-container-root"));
     Ok(match activates(release) {
         Some(Activation::Ignored) => None,
+        Some(Activation::ByHook) => Some(compat.cache && !elsewhere),
         Some(_) => Some(true),
         None => Some(false),
     })
@@ -206,6 +235,9 @@ impl Loaded<'_> {
             Winner::Image { compat, .. } => Some(*compat),
             Winner::Driver => self.unused,
         };
+        if other_is_found(facts) {
+            return Ok(true);
+        }
         if compat.is_none() {
             return Ok(false);
         }
@@ -214,6 +246,19 @@ impl Loaded<'_> {
         facts.host.pci.looked_at()?;
         Ok(!is_off && !is_barred(facts))
     }
+}
+
+/// The loader may come to a libcuda that is neither the driver's nor one that is judged here.
+fn other_is_found(facts: &Facts<'_>) -> bool {
+    // what a hook has still to make could not be seen
+    let Some(found) = facts.container.libcuda.seen() else { return !facts.container.legacy_still_to_run() };
+    let mounts = facts.container.mounts.seen().map_or(&[][..], |mounts| &mounts.items);
+    let compat = facts.image.compat.seen().map_or(&[][..], |compat| &compat.items);
+    found.iter().any(|path| {
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let given = mounts.iter().any(|mount| mount.destination == *path || mount.destination == directory);
+        !given && !OF_DRIVERS.contains(&directory) && !compat.iter().any(|known| known.directory == directory)
+    })
 }
 
 /// One of the GPUs has no forward compatibility, for certain.

@@ -7,6 +7,7 @@ mod code;
 mod compat;
 mod gpus;
 mod libcuda;
+mod meant;
 mod needs;
 mod require;
 mod start;

@@ -19,7 +19,7 @@ use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Sev
 use crate::model::container::{Given, LegacyState};
 use crate::model::host::{EngineKind, Gpu, Platform};
 use crate::model::wording::{cut, quote};
-use crate::model::{CudaVersion, DriverVersion, Facts, Unknown};
+use crate::model::{Container, CudaVersion, DriverVersion, Facts, Unknown};
 
 #[cfg(test)]
 mod tests;
@@ -77,6 +77,13 @@ fn require_cuda_unsatisfied(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     let enforced = !matches!(enforcement, Enforcement::Nobody);
+    if enforced && has_other_configuration(facts.container) {
+        return Err(Unknown::new(
+            "host.toolkit.config",
+            "the hook's arguments",
+            "they name a configuration of its own",
+        ));
+    }
     if enforced && facts.host.toolkit.config.known()?.as_ref().is_some_and(|c| c.disable_require == Some(true)) {
         return not_applicable();
     }
@@ -223,6 +230,10 @@ fn for_each_gpu(
         certain(enforcement)?;
         let gpus: Vec<&Gpu> = refused.iter().map(|(gpu, ..)| *gpu).collect();
         let some = (refused.len() < given.len()).then(|| names(&gpus));
+        if some.is_some() && !is_resolved(facts, enforcement) {
+            // a part of a GPU, say: it may be of one that does
+            return Err(Unknown::new("host.gpus", "NVIDIA_VISIBLE_DEVICES", "which GPUs are asked for is open"));
+        }
         let subject = hardest(facts, read, subject, &gpus);
         return Told { facts, read, driver, subject: &subject, gpus: &gpus, enforced }.failure(*evaluation, some);
     }
@@ -256,6 +267,22 @@ fn given<'a>(facts: &Facts<'a>, enforcement: &Enforcement) -> Result<Option<Vec<
         return Ok(Some(usable()));
     }
     Ok(Some(gpus.iter().filter(|gpu| selection.gpus.contains(&gpu.index)).collect()))
+}
+
+/// Every device that is asked for is known.
+fn is_resolved(facts: &Facts<'_>, enforcement: &Enforcement) -> bool {
+    let Enforcement::Hook(asked) = enforcement else { return true };
+    let gpus = facts.host.gpus.seen().map_or(&[][..], Vec::as_slice);
+    let selection = select(&asked.request, gpus);
+    selection.open.is_empty() && !selection.gpus.is_empty()
+}
+
+/// NVIDIA's hook reads a configuration that its arguments name.
+fn has_other_configuration(container: &Container) -> bool {
+    let Some(hook) = &container.legacy_hook else { return false };
+    let hooks = container.hooks.seen().map_or(&[][..], |hooks| &hooks.items);
+    let own = hooks.iter().filter(|other| other.path == hook.path);
+    own.flat_map(|hook| &hook.args).any(|arg| arg.trim_start_matches('-').starts_with("config") && arg.starts_with('-'))
 }
 
 /// The GPU for which most would have to change: a driver that is enough for it is enough for the others.

@@ -1,8 +1,8 @@
 //! Will CUDA start: what the image's programs were built for, against what the driver offers.
 
 use super::libcuda::{self, Loaded, Winner, is_barred};
+use super::meant;
 use super::needs::{self, Need};
-use crate::checks::nodes::expect::{Compute, compute};
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::knowledge::cuda::{Answer, Start};
@@ -104,11 +104,7 @@ struct Judged<'a> {
 /// `None`: the question does not arise.
 fn judged<'a>(facts: &Facts<'a>) -> Result<Option<Judged<'a>>, Unknown> {
     let Some(loaded) = libcuda::of(facts)? else { return Ok(None) };
-    let certain = match compute(facts)? {
-        Compute::Wanted => true,
-        Compute::Likely => false,
-        Compute::Unwanted => return Ok(None),
-    };
+    let Some(certain) = meant::computes(facts)? else { return Ok(None) };
     let Some(offered) = loaded.offers(facts) else { return Ok(None) };
     Ok(Some(Judged { loaded, offered, certain }))
 }
@@ -382,6 +378,21 @@ mod tests {
         let mut monitor = torch();
         monitor.container.args = crate::model::Observed::Known(vec!["nvidia-smi".into()]);
         assert_eq!(severity(monitor), Severity::Warning);
+        for (name, value) in [("CUDA_VISIBLE_DEVICES", "-1"), ("CUDA_VISIBLE_DEVICES", ""), ("JAX_PLATFORMS", "cpu")] {
+            let mut hidden = torch();
+            hidden.set(name, value);
+            assert_eq!(severity(hidden), Severity::Warning, "{name}={value}");
+        }
+        for program in [&["sleep", "infinity"][..], &["ffmpeg", "-i", "x"]] {
+            let mut other = torch();
+            other.container.args = crate::model::Observed::Known(program.iter().map(|w| (*w).to_owned()).collect());
+            assert_eq!(severity(other), Severity::Warning, "{program:?}");
+        }
+        // somebody's own libcuda may offer anything
+        let mut own = torch();
+        let crate::model::Observed::Known(libcuda) = &mut own.container.libcuda else { panic!() };
+        libcuda.push("/opt/fwd/libcuda.so.1".to_owned());
+        assert_eq!(severity(own), Severity::Warning);
         let mut utility = torch();
         utility.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
         utility.silent(FRAMEWORK);

@@ -37,10 +37,15 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
     // conda's package of them, and whatever the environment leads to by such a name
     add(&mut directories, "/opt/conda/cuda-compat".to_owned());
     let told = hints.environment.map(loader::of_environment).unwrap_or_default();
-    for directory in told.iter().filter(|told| told.path.contains("compat")) {
-        add(&mut directories, real(&directory.path, link.as_deref()));
+    for directory in told.iter().filter(|told| !is_of_drivers(&told.path)) {
+        let directory = real(&directory.path, link.as_deref());
+        // a driver that is mounted there is no image's
+        if directory.contains("compat") || !walk.will_be_covered(&directory) {
+            add(&mut directories, directory);
+        }
     }
     let mut told: Option<Vec<Directory>> = None;
+    let mut cache: Option<Option<Vec<u8>>> = None;
     let mut found = Vec::new();
     for directory in directories {
         let inner = ["", "/lib", "/lib.real"].map(|rest| format!("{directory}{rest}"));
@@ -60,9 +65,11 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
         let target = link.as_deref().or(only.as_deref());
         let note = walk.rootfs.file(&file).ok().flatten().and_then(note_of);
         // with more than one to choose from NVIDIA's hook does nothing
-        let current = alone && target.is_some_and(|target| directory == format!("{target}/compat"));
-        let reach = reach(told, &directory, target).filter(|_| loadable);
-        found.push(Compat { directory, current, version, note, reach });
+        let by_link = walk.will_be_covered(&format!("{LINK}/compat"));
+        let current = alone && !by_link && target.is_some_and(|target| directory == format!("{target}/compat"));
+        let cache = cache.get_or_insert_with(|| walk.cache()).clone();
+        let reach = reach(told, &directory, target, cache.as_deref()).filter(|_| loadable);
+        found.push(Compat { directory, current, cache: cache.is_some(), version, note, reach });
     }
     found
 }
@@ -88,8 +95,10 @@ fn library(walk: &mut Walk<'_>, directory: String) -> Option<Library> {
     let link = format!("{directory}/libcuda.so.1");
     let target = if loadable { walk.link(&link) } else { None };
     let by_link = target.as_deref().and_then(|target| full(target.rsplit('/').next().unwrap_or_default()));
-    let mut by_name = names.iter().filter_map(|name| full(name).map(|version| (name, version)));
-    let (first, alone) = (by_name.next(), by_name.next().is_none());
+    let first = names.iter().find_map(|name| full(name).map(|version| (name, version)));
+    // as NVIDIA's hook looks for it: `libcuda.so.*.*`
+    let alone =
+        names.iter().filter_map(|name| name.strip_prefix("libcuda.so.")).filter(|rest| rest.contains('.')).count() < 2;
     match (by_link, first) {
         (Some(version), _) => {
             let file = format!("{directory}/libcuda.so.{version}");
@@ -117,11 +126,19 @@ fn order(walk: &mut Walk<'_>, hints: &Hints<'_>) -> Vec<Directory> {
 }
 
 /// What leads the loader there. `toolkit`: what `/usr/local/cuda` is.
-fn reach(told: &[Directory], directory: &str, toolkit: Option<&str>) -> Option<Reach> {
+fn reach(told: &[Directory], directory: &str, toolkit: Option<&str>, cache: Option<&[u8]>) -> Option<Reach> {
     let place = told.iter().position(|told| real(&told.path, toolkit) == directory)?;
-    let source = told.get(place).map(|told| told.source.clone())?;
+    let found = told.get(place)?;
     let before = told.iter().take(place).map(|told| told.path.clone()).take(BEFORE).collect();
-    Some(Reach { source, before })
+    // the cache has the path as the configuration writes it
+    let entry = format!("{}/libcuda.so.1", found.path);
+    let cached = cache.map(|cache| cache.windows(entry.len()).any(|part| part == entry.as_bytes()));
+    Some(Reach { source: found.source.clone(), before, cached })
+}
+
+/// Where drivers are put, by the toolkit or by a scheduler's mounts.
+fn is_of_drivers(path: &str) -> bool {
+    ["/usr/lib", "/lib", "/usr/local/nvidia", "/usr/local/lib"].iter().any(|start| path.starts_with(start))
 }
 
 /// A path below `/usr/local/cuda` by the toolkit's own name.

@@ -7,8 +7,9 @@ use crate::model::Container;
 use crate::model::container::Mount;
 
 /// Directories of libraries; those of Python lie below some of them, virtual environments included.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 10] = [
     "/usr/local/lib",
+    "/usr/local/lib64",
     "/usr/lib",
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -22,6 +23,8 @@ const LIBRARIES: [&str; 9] = [
 const PROGRAMS: [&str; 1] = ["/app"];
 /// Where interpreters look that a container's configuration names: more than one of use has.
 const MOST: usize = 24;
+/// Words of a command line: launchers, and the program behind them.
+const WORDS: usize = 8;
 
 /// What a container's configuration says of where its program lies.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,27 +57,36 @@ impl<'a> Hints<'a> {
         self.environment.and_then(|all| all.get(name)).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Directories of libraries, each once.
-    pub(super) fn libraries(&self) -> Vec<String> {
+    /// Directories of libraries, each once; and whether the configuration names no more than that.
+    pub(super) fn libraries(&self) -> (Vec<String>, bool) {
         let mut found: Vec<String> = LIBRARIES.map(str::to_owned).to_vec();
-        for prefix in self.prefixes() {
+        let (prefixes, whole) = self.prefixes();
+        for prefix in prefixes {
             add(&mut found, format!("{prefix}/lib"));
         }
-        found
+        (found, whole)
     }
 
-    /// Where the container's interpreter and its packages may be installed.
-    fn prefixes(&self) -> Vec<String> {
+    /// Directories that Python is told to look into for packages.
+    pub(super) fn packages(&self) -> Vec<String> {
+        let path = self.variable("PYTHONPATH").unwrap_or_default().split(':').take(MOST);
+        path.filter(|directory| directory.starts_with('/')).map(clean).collect()
+    }
+
+    /// Where the container's interpreter and its packages may be installed, and whether that is all.
+    fn prefixes(&self) -> (Vec<String>, bool) {
         let mut prefixes: Vec<String> = Vec::new();
         let mut keep = |prefix: &str| {
             if prefix.starts_with('/') {
                 prefixes.push(clean(prefix).trim_end_matches('/').to_owned());
             }
         };
-        // `/srv/env/bin/python` has its packages in `/srv/env/lib`
-        if let Some((directory, _)) = self.args.first().and_then(|program| program.rsplit_once('/')) {
+        // `/srv/env/bin/python` has its packages in `/srv/env/lib`, behind whatever launcher it stands
+        for (directory, _) in self.args.iter().take(WORDS).filter_map(|program| program.rsplit_once('/')) {
             keep(directory.strip_suffix("/bin").unwrap_or_default());
         }
+        // packages that a user installed, which come before the system's
+        keep(&format!("{}/.local", self.variable("HOME").unwrap_or("/root").trim_end_matches('/')));
         for name in ["VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT"] {
             keep(self.variable(name).unwrap_or_default());
         }
@@ -84,10 +96,11 @@ impl<'a> Hints<'a> {
                 keep(&format!("{directory}/{name}"));
             }
         }
-        let path = self.variable("PATH").unwrap_or_default().split(':').take(MOST);
-        path.filter_map(|entry| entry.strip_suffix("/bin")).for_each(&mut keep);
+        let mut path = self.variable("PATH").unwrap_or_default().split(':');
+        path.by_ref().take(MOST).filter_map(|entry| entry.strip_suffix("/bin")).for_each(&mut keep);
+        let whole = path.next().is_none() && prefixes.len() <= MOST;
         prefixes.truncate(MOST);
-        prefixes
+        (prefixes, whole)
     }
 
     /// Directories in which a program may have CUDA libraries of its own, each once.
@@ -134,10 +147,11 @@ mod tests {
             working_directory: Some("/work"),
             ..Hints::default()
         };
-        let further: Vec<String> = hints.libraries().split_off(LIBRARIES.len());
-        assert_eq!(further, ["/srv/server/lib", "/srv/env/lib", "/work/.venv/lib", "/work/venv/lib", "/opt/py/lib"]);
+        let further: Vec<String> = hints.libraries().0.split_off(LIBRARIES.len());
+        let expected = ["/srv/server", "/root/.local", "/srv/env", "/work/.venv", "/work/venv", "/opt/py"];
+        assert_eq!(further, expected.map(|prefix| format!("{prefix}/lib")));
         assert_eq!(hints.programs(), ["/app", "/srv/server/bin", "/opt/lib"]);
-        assert_eq!(Hints::default().libraries().len(), LIBRARIES.len());
+        assert_eq!(Hints::default().libraries().0.len(), LIBRARIES.len() + 1);
     }
 
     #[test]
@@ -146,6 +160,8 @@ mod tests {
         let environment: BTreeMap<String, String> =
             ["PATH", "LD_LIBRARY_PATH"].map(|name| (name.to_owned(), many.clone())).into();
         let hints = Hints { environment: Some(&environment), ..Hints::default() };
-        assert!(hints.libraries().len() <= LIBRARIES.len() + MOST && hints.programs().len() <= MOST + 2);
+        let (libraries, whole) = hints.libraries();
+        assert!(libraries.len() <= LIBRARIES.len() + MOST && hints.programs().len() <= MOST + 2);
+        assert!(!whole);
     }
 }

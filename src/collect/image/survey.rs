@@ -9,6 +9,7 @@ use super::runtime;
 use super::walk::Walk;
 use crate::collect::tree::Tree;
 use crate::knowledge::frameworks::{of_library, of_package, of_version_file, older_place};
+use crate::knowledge::programs::{chooses_environment, says_choice};
 use crate::model::image::{Build, Compat, CudaLibrary, Framework};
 use crate::model::{CudaVersion, Image, Observed, Parts, Unseen};
 
@@ -20,6 +21,9 @@ const MOST_FRAMEWORKS: usize = 64;
 /// Directories below `/opt`, and environments of a conda.
 const MOST_IN_OPT: usize = 16;
 const MOST_ENVIRONMENTS: usize = 8;
+const MOST_CONDAS: usize = 4;
+/// Words of a command that are looked at as scripts.
+const MOST_SCRIPTS: usize = 3;
 
 /// What a walk found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +38,8 @@ pub struct Survey {
     pub compat: Vec<Compat>,
     /// What could not be looked at.
     pub unread: Option<Unseen>,
+    /// Why the frameworks that were found may not be those that run.
+    pub open: Option<Unseen>,
 }
 
 /// Walks.
@@ -43,8 +49,11 @@ pub fn survey(rootfs: &Tree, hints: &Hints<'_>) -> Survey {
     let local = walk.list_parent("/usr/local");
     let toolkit = toolkits(&mut walk, &local, &mut found);
     let opt = walk.list_parent("/opt");
-    let mut libraries = hints.libraries();
-    libraries.extend(environments(&mut walk, &opt));
+    let (mut libraries, whole) = hints.libraries();
+    if !whole {
+        found.open = Some(Unseen::new("PATH", "it has more directories than are looked into"));
+    }
+    libraries.extend(environments(&mut walk, &opt, &mut found));
     let mut own = None;
     let mut pythons = Vec::new();
     for directory in &libraries {
@@ -59,16 +68,18 @@ pub fn survey(rootfs: &Tree, hints: &Hints<'_>) -> Survey {
         }
     }
     let mut framework = None;
-    for python in pythons {
-        for packages in ["site-packages", "dist-packages"] {
-            let directory = format!("{python}/{packages}");
-            let names = walk.list(&directory);
-            let sign = python_packages(&mut walk, &directory, &names, &mut found);
-            framework = framework.or(sign);
-        }
+    let of_path = hints.packages().into_iter().map(|directory| (directory, ""));
+    let of_pythons =
+        pythons.into_iter().flat_map(|python| [(python.clone(), "/site-packages"), (python, "/dist-packages")]);
+    for (python, packages) in of_path.chain(of_pythons) {
+        let directory = format!("{python}{packages}");
+        let names = walk.list(&directory);
+        let sign = python_packages(&mut walk, &directory, &names, &mut found);
+        framework = framework.or(sign);
     }
     let mut programs = hints.programs();
-    programs.extend(of_opt(&opt));
+    programs.extend(of_opt(&opt, &mut found));
+    choices(&mut walk, hints, &mut found);
     for directory in programs {
         if !directory.starts_with("/usr/local/cuda")
             && !directory.contains("/ollama")
@@ -83,27 +94,53 @@ pub fn survey(rootfs: &Tree, hints: &Hints<'_>) -> Survey {
     found
 }
 
-/// conda's environments besides its own.
-fn environments(walk: &mut Walk<'_>, opt: &[String]) -> Vec<String> {
-    let condas = opt
-        .iter()
-        .filter(|name| ["conda", "miniconda", "miniforge", "mamba"].iter().any(|start| name.starts_with(start)));
-    let condas: Vec<String> = condas.map(|name| format!("/opt/{name}")).collect();
-    let mut found = Vec::new();
-    for conda in condas {
+/// conda's environments besides its own, wherever one is installed as a rule.
+fn environments(walk: &mut Walk<'_>, opt: &[String], found: &mut Survey) -> Vec<String> {
+    let is_one = |name: &&String| {
+        ["conda", "miniconda", "miniforge", "mamba", "anaconda"].iter().any(|start| name.starts_with(start))
+    };
+    let mut condas: Vec<String> = opt.iter().filter(is_one).map(|name| format!("/opt/{name}")).collect();
+    let at_home = walk.list_parent("/root");
+    condas.extend(at_home.iter().filter(is_one).map(|name| format!("/root/{name}")));
+    let mut libraries = Vec::new();
+    for conda in condas.iter().take(MOST_CONDAS) {
         if conda != "/opt/conda" {
-            found.push(format!("{conda}/lib"));
+            libraries.push(format!("{conda}/lib"));
         }
         let names = walk.list(&format!("{conda}/envs"));
-        found.extend(names.iter().take(MOST_ENVIRONMENTS).map(|name| format!("{conda}/envs/{name}/lib")));
+        if names.len() > MOST_ENVIRONMENTS {
+            found.open = Some(Unseen::new(conda, "it has more environments than are looked into"));
+        }
+        libraries.extend(names.iter().take(MOST_ENVIRONMENTS).map(|name| format!("{conda}/envs/{name}/lib")));
     }
-    found
+    if at_home.iter().any(|name| name == ".pyenv") {
+        found.open = Some(Unseen::new("/root/.pyenv", "it chooses among Pythons of its own"));
+    }
+    libraries
 }
 
 /// Directories that software of others is put into, one each.
-fn of_opt(opt: &[String]) -> Vec<String> {
+fn of_opt(opt: &[String], found: &mut Survey) -> Vec<String> {
     let others = opt.iter().filter(|name| *name != "conda" && *name != "nvidia" && !name.starts_with("cuda"));
-    others.take(MOST_IN_OPT).flat_map(|name| ["", "/lib"].map(|rest| format!("/opt/{name}{rest}"))).collect()
+    let others: Vec<&String> = others.collect();
+    if others.len() > MOST_IN_OPT {
+        found.open = Some(Unseen::new("/opt", "it has more directories than are looked into"));
+    }
+    others.iter().take(MOST_IN_OPT).flat_map(|name| ["", "/lib"].map(|rest| format!("/opt/{name}{rest}"))).collect()
+}
+
+/// What runs may choose an environment of its own: its command says so, or the script that it is.
+fn choices(walk: &mut Walk<'_>, hints: &Hints<'_>, found: &mut Survey) {
+    if chooses_environment(hints.args) {
+        found.open = Some(Unseen::new("the command", "it chooses an environment of its own"));
+        return;
+    }
+    for script in hints.args.iter().filter(|word| word.starts_with('/')).take(MOST_SCRIPTS) {
+        let text = walk.beginning(script).filter(|text| text.starts_with("#!"));
+        if text.is_some_and(|text| says_choice(&text)) {
+            found.open = Some(Unseen::new(script, "it chooses an environment of its own"));
+        }
+    }
 }
 
 /// A directory of a program with libraries of its own; llama.cpp is known by one of them.
@@ -189,6 +226,8 @@ fn python_packages(walk: &mut Walk<'_>, directory: &str, names: &[String], found
         framework.sure |= framework.build == Build::Cuda && borne_out;
         if found.frameworks.len() < MOST_FRAMEWORKS {
             found.frameworks.push(framework);
+        } else {
+            found.open = Some(Unseen::new(directory, "there are more frameworks than are kept"));
         }
     }
     found.runtimes.extend(runtimes);
@@ -252,15 +291,16 @@ impl<'a> Package<'a> {
 impl Survey {
     /// As facts: what was found counts, and that nothing else is there is known only where all was looked at.
     pub fn into_image(self) -> Image {
-        let Self { cuda, frameworks, runtimes, compat, unread } = self;
+        let Self { cuda, frameworks, runtimes, compat, unread, open } = self;
+        let whole = unread.as_ref().or(open.as_ref());
         let cuda = match (cuda, &unread) {
             (None, Some(unseen)) => Observed::Unknown(unseen.clone().leaves_open("image.cuda")),
             (sign, _) => Observed::Known(sign),
         };
         Image {
             cuda,
-            frameworks: part("image.frameworks", frameworks, unread.as_ref()),
-            runtimes: part("image.cuda_versions", runtimes, unread.as_ref()),
+            frameworks: part("image.frameworks", frameworks, whole),
+            runtimes: part("image.cuda_versions", runtimes, whole),
             compat: part("image.compat", compat, unread.as_ref()),
             ..Image::default()
         }
@@ -380,7 +420,7 @@ mod tests {
     fn frameworks(root: &Path, hints: &Hints<'_>) -> (Vec<(String, Option<String>, bool)>, bool) {
         let found = survey(&Tree::open(root, Kind::Image).unwrap(), hints);
         let told = found.frameworks.into_iter().map(|f| (f.name, f.cuda.map(|cuda| cuda.to_string()), f.sure));
-        (told.collect(), found.unread.is_none())
+        (told.collect(), found.unread.is_none() && found.open.is_none())
     }
 
     fn package(root: &Path, prefix: &str, name: &str, file: Option<(&str, &str)>) {

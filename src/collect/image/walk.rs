@@ -15,6 +15,8 @@ const MOST_FILES: usize = 64;
 /// More mounts than a container of use has.
 const MOST_MOUNTS: usize = 1024;
 const MOST_BYTES: usize = 64 << 10;
+/// A large image's has some hundred kilobytes.
+const MOST_CACHE: usize = 1 << 20;
 
 /// A look at a root file system with what is left of its bounds.
 pub(super) struct Walk<'a> {
@@ -45,8 +47,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Something will be mounted here or above it; what the image has there nobody will see.
+    pub(super) fn will_be_covered(&self, path: &str) -> bool {
+        self.mounts.iter().any(|mount| below(path, mount).is_some())
+    }
+
     fn is_covered(&mut self, path: &str) -> bool {
-        let covered = self.mounts.iter().any(|mount| below(path, mount).is_some());
+        let covered = self.will_be_covered(path);
         if covered {
             self.skip(Unseen::new(path, "a mount will cover it"));
         }
@@ -115,6 +121,20 @@ impl<'a> Walk<'a> {
                 None
             }
         }
+    }
+
+    /// The same of a file that says nothing of what lies where: what cannot be read of it is no loss.
+    pub(super) fn beginning(&mut self, path: &str) -> Option<String> {
+        let before = self.unread.take();
+        let text = self.text(path);
+        self.unread = before;
+        text
+    }
+
+    /// The loader's cache, as bytes; `None`: there is none, or it could not be read.
+    pub(super) fn cache(&mut self) -> Option<Vec<u8>> {
+        let cache = self.rootfs.read("/etc/ld.so.cache", MOST_CACHE);
+        self.note(cache).flatten()
     }
 
     /// Something is there.

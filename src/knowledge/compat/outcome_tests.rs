@@ -22,6 +22,7 @@ fn compat(version: &str) -> Compat {
     Compat {
         directory: "/usr/local/cuda/compat".to_owned(),
         current: true,
+        cache: true,
         version: version.parse().ok(),
         note: None,
         reach: None,
@@ -103,7 +104,8 @@ struct Case {
 impl Case {
     fn outcome(&self) -> Result<Outcome, Lacking> {
         let driver = v(self.driver);
-        let reach = self.reach.then(|| Reach { source: "LD_LIBRARY_PATH".to_owned(), before: Vec::new() });
+        let reach =
+            self.reach.then(|| Reach { source: "LD_LIBRARY_PATH".to_owned(), before: Vec::new(), cached: None });
         let library = Compat { reach, ..compat(self.compat) };
         let cdi = self.way == Way::Cdi;
         let activation = toolkit_activates(self.way, Some(&v(self.toolkit)), None, false, cdi, &library, &driver);

@@ -134,6 +134,7 @@ mod tests {
         Compat {
             directory: "/usr/local/cuda/compat".to_owned(),
             current: true,
+            cache: true,
             version: version.parse().ok(),
             note: branches.map(|branches| CompatNote { cuda: v("12.9"), branches: branches.to_vec(), brands: vec![] }),
             reach: None,

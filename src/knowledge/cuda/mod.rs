@@ -23,6 +23,9 @@ pub(crate) const MAJORS: &[Major] = &[
     Major { number: 13, driver: Cow::Borrowed("580.65.06") },
 ];
 
+/// The numbers of one branch: 550 is of Linux, 551 to 553 of Windows (NVIDIA's driver archives, 2026-11).
+const BRANCH_SPAN: u32 = 10;
+
 /// An answer, and whether the tables know it or a rule goes beyond them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer<T> {
@@ -61,7 +64,9 @@ impl Knowledge {
         let branch = self.branches.iter().filter(|branch| branch.number <= number).max_by_key(|b| b.number)?;
         let newest = self.branches.iter().map(|b| b.number).max().unwrap_or_default();
         let cuda = version(branch.cuda);
-        Some(if number > newest { Answer::by_rule(cuda) } else { Answer::known(cuda) })
+        // Windows' drivers have numbers a few above their branch's; what is further off is of one nobody told of.
+        let known = number <= newest && number - branch.number < BRANCH_SPAN;
+        Some(if known { Answer::known(cuda) } else { Answer::by_rule(cuda) })
     }
 
     /// The smallest driver on which a runtime of this CUDA starts.
@@ -160,6 +165,10 @@ mod tests {
         assert_eq!(offered("551.78"), Some(("12.4".into(), false)), "a Windows driver between two branches");
         assert_eq!(offered("620.70.06"), Some(("13.5".into(), false)));
         assert_eq!(offered("655.10"), Some(("13.5".into(), true)));
+        assert_eq!(offered("602.10"), Some(("13.2".into(), false)));
+        let mut added = BUILT_IN;
+        added.branches.to_mut().push(crate::model::knowledge::Branch { number: 700, cuda: (14, 0) });
+        assert!(added.offered_by(&v("650.10")).is_some_and(|answer| answer.by_rule), "between two that are far apart");
         assert_eq!(offered("340.108"), None);
     }
 

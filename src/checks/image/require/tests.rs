@@ -206,6 +206,9 @@ fn of_several_gpus_those_that_fail_are_named() {
     world.silent(ID);
     world.set("NVIDIA_REQUIRE_CUDA", "cuda>=12.8");
     fails(&world, Severity::Error, &[]);
+    let mut in_parts = legacy("535.161.08", &["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 3090"], &listed);
+    in_parts.container.visible_devices = Observed::Known(Some("MIG-00000000-0000-4000-8000-000000000001".into()));
+    in_parts.unknown(ID);
     let both = legacy("530.30.02", &["Tesla V100-SXM2-32GB", "Tesla T4"], "cuda>=13.0");
     fails(&both, Severity::Error, &["580.65.06 or newer"]);
     let mixed = ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 3090"];
