@@ -136,8 +136,7 @@ fn choices(walk: &mut Walk<'_>, hints: &Hints<'_>, found: &mut Survey) {
         return;
     }
     for script in hints.args.iter().filter(|word| word.starts_with('/')).take(MOST_SCRIPTS) {
-        let text = walk.beginning(script).filter(|text| text.starts_with("#!"));
-        if text.is_some_and(|text| says_choice(&text)) {
+        if walk.script(script).is_some_and(|text| says_choice(&text)) {
             found.open = Some(Unseen::new(script, "it chooses an environment of its own"));
         }
     }
@@ -445,6 +444,21 @@ mod tests {
         let by_program = Hints { args: &args, ..Hints::default() };
         assert_eq!(frameworks(dir.path(), &by_program).0.len(), 2);
         assert_eq!(frameworks(dir.path(), &Hints::default()).0, [torch("13.0")]);
+    }
+
+    #[test]
+    fn a_script_that_chooses_an_environment_leaves_open_which_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        package(dir.path(), "usr", "torch-2.11.0+cu130", None);
+        let args = ["/start.sh".to_owned()];
+        let hints = Hints { args: &args, ..Hints::default() };
+        let whole = |text: &str| {
+            fs::write(dir.path().join("start.sh"), text).unwrap();
+            frameworks(dir.path(), &hints).1
+        };
+        assert!(whole("#!/bin/sh\nexec python /app/main.py\n"));
+        assert!(!whole("#!/bin/sh\n. /srv/venv/bin/activate\nexec python\n"));
+        assert!(whole("\u{7f}ELF activate"), "no script");
     }
 
     #[test]

@@ -15,6 +15,7 @@ const MOST_FILES: usize = 64;
 /// More mounts than a container of use has.
 const MOST_MOUNTS: usize = 1024;
 const MOST_BYTES: usize = 64 << 10;
+const MOST_SCRIPT: u64 = 16 << 10;
 /// A large image's has some hundred kilobytes.
 const MOST_CACHE: usize = 1 << 20;
 
@@ -123,12 +124,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The same of a file that says nothing of what lies where: what cannot be read of it is no loss.
-    pub(super) fn beginning(&mut self, path: &str) -> Option<String> {
-        let before = self.unread.take();
-        let text = self.text(path);
-        self.unread = before;
-        text
+    /// The beginning of a script; `None` of anything else, and of what cannot be read: it says nothing of what lies
+    /// where. A program is not read further than to see that it is none.
+    pub(super) fn script(&mut self, path: &str) -> Option<String> {
+        let mut file = self.rootfs.file(path).ok()??;
+        let mut magic = [0; 2];
+        file.read_exact(&mut magic).ok().filter(|()| magic == *b"#!")?;
+        let mut bytes = Vec::new();
+        file.take(MOST_SCRIPT).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The loader's cache, as bytes; `None`: there is none, or it could not be read.
