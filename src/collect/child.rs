@@ -36,8 +36,25 @@ const MOST_TRIED: u32 = 65_536;
 pub struct Answer {
     /// All that it wrote before the deadline.
     pub bytes: Vec<u8>,
-    /// It ended by itself, in time, and well.
+    /// It said all that it had to say, in time.
     pub complete: bool,
+    /// The child itself, which may still be taking its memory down.
+    pub ending: Ending,
+}
+
+/// A child that has nothing more to say. Dropping it waits for its end, for which it has little time, and ends it
+/// else. One that not even SIGKILL ends is left behind.
+#[derive(Debug)]
+#[must_use = "dropping it waits"]
+pub struct Ending {
+    pid: Pid,
+    closed: bool,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        end(self.pid, self.closed);
+    }
 }
 
 /// This process has closed what it inherited, but for the three standard descriptors.
@@ -96,6 +113,8 @@ pub fn start(limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Child> {
                 work(&mut out);
                 out.write_all(&[DONE])
             }));
+            // closed here: the parent need not wait until this process has taken its memory down
+            drop(out);
             let status = i32::from(!matches!(ended, Ok(Ok(()))));
             // SAFETY: _exit does not return and runs none of the parent's exit handlers.
             #[expect(unsafe_code, reason = "a forked child must not run the exit handlers of its parent")]
@@ -111,12 +130,11 @@ pub fn start(limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Child> {
 }
 
 impl Child {
-    /// Waits until it has ended, or ends it at the deadline.
+    /// Waits until it has said all, or ends it at the deadline.
     pub fn finish(self, deadline: Instant) -> Answer {
         let (mut bytes, closed) = listen(&self.pipe, deadline, self.limit, self.fits);
-        let done = bytes.pop_if(|last| *last == DONE).is_some();
-        let ended = end(self.pid, closed);
-        Answer { bytes, complete: done && ended }
+        let complete = closed && bytes.pop_if(|last| *last == DONE).is_some();
+        Answer { bytes, complete, ending: Ending { pid: self.pid, closed } }
     }
 }
 
@@ -209,9 +227,7 @@ fn take(pipe: &OwnedFd, limit: usize, bytes: &mut Vec<u8>) -> Option<bool> {
     }
 }
 
-/// Ends the child and says whether it had ended well, as far as that can be known. A child that not even SIGKILL
-/// ends is left behind.
-fn end(child: Pid, closed: bool) -> bool {
+fn end(child: Pid, closed: bool) {
     if !closed {
         let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
     }
@@ -220,10 +236,8 @@ fn end(child: Pid, closed: bool) -> bool {
     let mut pause = Duration::from_micros(50);
     loop {
         match nix::sys::wait::waitpid(child, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(_, status)) => return closed && status == 0,
-            Ok(WaitStatus::Signaled(..)) => return false,
-            // the starter ignores SIGCHLD, so the kernel keeps no ends
-            Err(Errno::ECHILD) => return closed,
+            // ended, or the starter ignores SIGCHLD and the kernel keeps no ends
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::ECHILD) => return,
             Ok(_) | Err(Errno::EINTR) if rounds < ROUNDS => {
                 rounds += 1;
                 std::thread::yield_now();
@@ -234,7 +248,7 @@ fn end(child: Pid, closed: bool) -> bool {
             }
             Ok(_) | Err(_) => {
                 let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
-                return false;
+                return;
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::collect::child::{self, Child};
+use crate::collect::child::{self, Child, Ending};
 use crate::collect::container::{Called, Inside};
 use crate::collect::image::{self, Hints, Survey};
 use crate::collect::rehearsal::{self, Look, Place, Rehearsal, RuntimeKind, Wish};
@@ -34,6 +34,8 @@ pub(super) struct Gathered {
     pub(super) image: Image,
     /// The deadline came before the look was done.
     pub(super) late: bool,
+    /// The child, which ends while the checks are asked.
+    _ending: Option<Ending>,
 }
 
 /// One fact, on its way from the child. Lines of JSON.
@@ -87,7 +89,8 @@ impl Looking {
         let mut image = image::unseen("the container", LATE);
 
         let answer = self.child.map(|child| child.finish(deadline));
-        let (bytes, complete) = answer.map_or_else(|| (Vec::new(), false), |answer| (answer.bytes, answer.complete));
+        let (bytes, complete, ending) = answer
+            .map_or_else(|| (Vec::new(), false, None), |answer| (answer.bytes, answer.complete, Some(answer.ending)));
         for told in bytes.split_inclusive(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()) {
             match told {
                 Told::LegacyHasRun => {
@@ -104,7 +107,7 @@ impl Looking {
                 Told::Survey(survey) => image = Image { architecture: image.architecture, ..survey.into_image() },
             }
         }
-        Gathered { container, image, late: !complete }
+        Gathered { container, image, late: !complete, _ending: ending }
     }
 }
 
