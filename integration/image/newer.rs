@@ -81,7 +81,7 @@ fn a_cuda_newer_than_the_tables_is_judged_by_rule_on_a_driver_that_they_know() {
     let (code, said) = laid.decided();
     assert!(code != 0 && has(&said, "framework-cuda-newer-than-driver"), "{said:?}");
     let text = laid.text();
-    assert!(text.stdout.contains("made for it (after 580.65.06)"), "{text:?}");
+    assert!(text.stdout.contains("newer than 620.70.06"), "{text:?}");
 }
 
 /// Whether forward compatibility is allowed on it nobody knows.

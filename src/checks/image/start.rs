@@ -1,5 +1,6 @@
 //! Will CUDA start: what the image's programs were built for, against what the driver offers.
 
+use super::gpus;
 use super::libcuda::{self, Loaded, Winner, is_barred};
 use super::meant;
 use super::needs::{self, Need};
@@ -25,7 +26,7 @@ const PTX_PERHAPS: &str = "{what} is of CUDA {wanted}, and {offer}: it starts, b
 const COMPRESSED: &str = "{what} has device code compressed in a way that driver {driver} may not read; {needed} does";
 
 const INSTALL: Step =
-    Step { action: Action::UpdateDriver, text: "Install driver {smallest} or newer on the host.", command: None };
+    Step { action: Action::UpdateDriver, text: "Install driver {smallest} on the host.", command: None };
 const OLDER_BUILD: Step =
     Step { action: Action::ChangeImage, text: "Use an image or build for CUDA {major}.", command: None };
 const COMPAT: Step = Step {
@@ -34,7 +35,7 @@ const COMPAT: Step = Step {
     command: None,
 };
 const NEWER_DRIVER: Step =
-    Step { action: Action::UpdateDriver, text: "Install driver {full} or newer on the host.", command: None };
+    Step { action: Action::UpdateDriver, text: "Install driver {full} on the host.", command: None };
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -130,9 +131,9 @@ impl Judged<'_> {
             _ => format!("driver {} offers {at_least}CUDA {}", self.loaded.driver, self.offered.value),
         };
         let smallest = facts.knowledge.smallest_driver(cuda);
-        let smallest = smallest.map_or_else(|| "of that CUDA".to_owned(), |answer| newer_than(&answer));
+        let smallest = smallest.map_or_else(|| "for that CUDA".to_owned(), |answer| newer_than(&answer));
         let full =
-            facts.knowledge.full_driver(cuda).map_or_else(|| "of that CUDA".to_owned(), |answer| newer_than(&answer));
+            facts.knowledge.full_driver(cuda).map_or_else(|| "for that CUDA".to_owned(), |answer| newer_than(&answer));
         failure
             .arg("wanted", cuda)
             .arg("offer", offer)
@@ -150,7 +151,7 @@ fn said(version: Option<&DriverVersion>, cuda: &CudaVersion) -> String {
 
 /// A driver that no table has is at least newer than this.
 fn newer_than(answer: &Answer<DriverVersion>) -> String {
-    if answer.by_rule { format!("made for it (after {})", answer.value) } else { answer.value.to_string() }
+    if answer.by_rule { format!("newer than {}", answer.value) } else { format!("{} or newer", answer.value) }
 }
 
 /// What builds run here: the major from 11 on, by minor-version compatibility, else up to the version itself.
@@ -158,10 +159,25 @@ fn older_build(offered: &CudaVersion) -> String {
     if offered.number(0) >= 11 { format!("{} or older", offered.number(0)) } else { format!("{offered} or older") }
 }
 
-/// The steps that fit: forward compatibility is for some GPUs only, and for images that do not have it.
-fn fitting(facts: &Facts<'_>) -> &'static [Action] {
+/// The steps that fit: a driver that still runs the GPUs, and forward compatibility where there is a package of it that
+/// works with this driver and these GPUs, and the image does not have it.
+fn fitting(facts: &Facts<'_>, loaded: &Loaded<'_>, cuda: &CudaVersion) -> &'static [Action] {
+    let gpus = gpus::of(facts).unwrap_or_default();
+    let capabilities = || gpus.iter().filter_map(|gpu| gpu.capability(facts));
+    let runs =
+        |driver: &DriverVersion| capabilities().all(|of| facts.knowledge.driver_supports(of, driver) != Some(false));
+    let newer = facts.knowledge.smallest_driver(cuda).is_none_or(|smallest| runs(&smallest.value));
     let has = facts.image.compat.seen().is_some_and(|compat| !compat.items.is_empty());
-    if has || is_barred(facts) { &[Action::UpdateDriver, Action::ChangeImage] } else { &[] }
+    let branch = loaded.driver.number(0);
+    let listed = facts.knowledge.compat_branches(cuda).is_some_and(|branches| branches.contains(&branch));
+    let package = facts.knowledge.compat_package(cuda).is_some_and(|driver| runs(&driver));
+    let compat = !has && listed && package && !is_barred(facts);
+    match (newer, compat) {
+        (true, true) => &[],
+        (true, false) => &[Action::UpdateDriver, Action::ChangeImage],
+        (false, true) => &[Action::ChangeImage, Action::ChangePackages],
+        (false, false) => &[Action::ChangeImage],
+    }
 }
 
 fn framework(facts: &Facts<'_>) -> Judgement {
@@ -195,7 +211,7 @@ fn framework(facts: &Facts<'_>) -> Judgement {
     let failure = Failure::new(severity, message)
         .foreign("what", if of_same.len() == 1 { worst.what.clone() } else { list(of_same) })
         .saw("image.frameworks", format!("{}: CUDA {}", worst.what, worst.cuda), worst.source);
-    judged.says(failure, facts, worst.cuda).only(fitting(facts)).found()
+    judged.says(failure, facts, worst.cuda).only(fitting(facts, &judged.loaded, worst.cuda)).found()
 }
 
 fn incomplete(facts: &Facts<'_>) -> Unknown {
@@ -223,7 +239,7 @@ fn image(facts: &Facts<'_>) -> Judgement {
     let message = if needs.all.is_empty() { IMAGE_TOO_NEW } else { IMAGE_NEWER };
     let failure =
         Failure::new(Severity::Warning, message).foreign("source", &source).saw("image.cuda_runtime", &cuda, source);
-    judged.says(failure, facts, &cuda).only(fitting(facts)).found()
+    judged.says(failure, facts, &cuda).only(fitting(facts, &judged.loaded, &cuda)).found()
 }
 
 /// What starts by minor-version compatibility alone, the newest first.
@@ -267,7 +283,7 @@ fn ptx(facts: &Facts<'_>) -> Judgement {
         need.cuda,
         need.source,
     );
-    judged.says(failure, facts, need.cuda).only(fitting(facts)).found()
+    judged.says(failure, facts, need.cuda).only(fitting(facts, &judged.loaded, need.cuda)).found()
 }
 
 fn compressed(facts: &Facts<'_>) -> Judgement {
@@ -448,11 +464,7 @@ mod tests {
         newer.silent(PTX);
         World::cdi(1).driver("699.10").framework("torch", "4.0.0", "15.0").unknown(FRAMEWORK);
         let unknown = World::cdi(1).driver("620.70.06").framework("torch", "4.0.0", "15.0");
-        says(
-            &unknown.failure(FRAMEWORK),
-            FRAMEWORK,
-            &["15.0", "620.70.06 offers CUDA 13.5", "made for it (after 580.65.06)"],
-        );
+        says(&unknown.failure(FRAMEWORK), FRAMEWORK, &["15.0", "620.70.06 offers CUDA 13.5", "newer than 620.70.06"]);
     }
 
     #[test]

@@ -77,8 +77,9 @@ impl Knowledge {
         }
         let newest = self.majors.iter().max_by_key(|entry| entry.number)?;
         if major > newest.number {
-            // A major nobody knew of needs a driver of its own; more than the last one's is all that is certain.
-            return Some(Answer::by_rule(newest.driver.parse().ok()?));
+            // A major nobody knew of needs a driver newer than any that is known.
+            let all = self.toolkits.iter().filter_map(|toolkit| toolkit.driver.parse::<DriverVersion>().ok());
+            return all.max().map(Answer::by_rule);
         }
         self.full_driver(cuda)
     }
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(smallest("12.8"), Some(("525.60.13".into(), false)));
         assert_eq!(smallest("13"), Some(("580.65.06".into(), false)));
         assert_eq!(smallest("10.2"), Some(("440.33".into(), false)));
-        assert_eq!(smallest("14.1"), Some(("580.65.06".into(), true)));
+        assert_eq!(smallest("14.1"), Some(("620.70.06".into(), true)));
         let full = |cuda: &str| BUILT_IN.full_driver(&v(cuda)).map(|a| (a.value.to_string(), a.by_rule));
         assert_eq!(full("12.8"), Some(("570.86.10".into(), false)));
         assert_eq!(full("12.8.1"), Some(("570.124.06".into(), false)));
