@@ -81,6 +81,9 @@ pub enum Code {
 /// Decides by a line, in lower case, which causes a text has in it; none: the line is about something else.
 pub type Refine = fn(&str) -> Option<&'static [Cause]>;
 
+/// What is spoken of, and what is said of it.
+pub type Pair = (&'static [&'static str], &'static [&'static str]);
+
 /// An error text.
 #[derive(Debug, Clone, Copy)]
 pub struct Text {
@@ -89,6 +92,9 @@ pub struct Text {
     /// It is there if all fragments of one of these stand in one line, or in two that follow each other: a line
     /// may have been wrapped. In lower case, single blanks.
     pub tells: &'static [&'static [&'static str]],
+    /// It is there too if a word of the first list and one of the second stand close to each other in one line: what
+    /// a program says in words of its own. In lower case, single blanks.
+    pub pairs: &'static [Pair],
     /// It is there too if one of these numbers is reported.
     pub codes: &'static [Code],
     /// Lines with one of these are about something else.
@@ -97,12 +103,23 @@ pub struct Text {
     pub after: Option<&'static str>,
     /// Its causes, best first.
     pub causes: &'static [Cause],
+    /// It says only that something is amiss: a text of the same log that says more counts alone.
+    pub general: bool,
     /// Where what stands in the line decides on the causes.
     pub refine: Option<Refine>,
 }
 
 impl Text {
     /// What a literal leaves out.
-    pub const PLAIN: Self =
-        Self { name: "", tells: &[], codes: &[], unless: &[], after: None, causes: &[], refine: None };
+    pub const PLAIN: Self = Self {
+        name: "",
+        tells: &[],
+        pairs: &[],
+        codes: &[],
+        unless: &[],
+        after: None,
+        causes: &[],
+        general: false,
+        refine: None,
+    };
 }

@@ -27,10 +27,13 @@ pub const ANCHORS: &[&str] = &[
     "error_library_not_found",
     "error_driver_not_loaded",
     "init failure",
+    "(error ",
+    "return status: ",
     "xid (",
     "xid ",
     "xid: ",
     "xid=",
+    "call to cu",
 ];
 
 /// All codes of a line in lower case.
@@ -39,6 +42,9 @@ pub fn in_line(line: &str) -> Vec<Code> {
     for word in line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| word.len() > 8) {
         if word.starts_with("cuda_error_") || word.starts_with("cudaerror") {
             found.extend(codes::by_name(word).map(|row| Code::Cuda(row.number)));
+        } else if word.starts_with("error_") && line.contains("cuda") && !line.contains("nvml") {
+            // Julia's names.
+            found.extend(codes::by_name(&format!("cuda_{word}")).map(|row| Code::Cuda(row.number)));
         } else if word.starts_with("nvml_error_") || word.starts_with("nvmlerror_") || word.starts_with("error_") {
             found.extend(nvml::by_name(word).map(Code::Nvml));
         }
@@ -60,7 +66,7 @@ pub fn in_line(line: &str) -> Vec<Code> {
             )
             .map(Code::Nvml),
         );
-    } else if found.is_empty() && (line.contains("cuda") || line.contains("cuinit")) {
+    } else if found.is_empty() && (["cuda", "cuinit", "[["].iter().any(|word| line.contains(word))) {
         found.extend(number_behind(line, CUDA).filter(|n| codes::by_number(*n).is_some()).map(Code::Cuda));
     }
     found.retain(|code| !matches!(code, Code::Cuda(0) | Code::Nvml(0)));
@@ -85,6 +91,8 @@ const CUDA: &[&str] = &[
     "error code: ",
     "error code ",
     "error code=",
+    "return status: ",
+    "(error ",
     "errorcode=",
     "code=",
     "init failure: ",
@@ -102,6 +110,11 @@ const CUDA: &[&str] = &[
     "cudagetdevicecount failed: ",
     "returned error ",
     "returned ",
+    "unknown error (",
+    "(code ",
+    "err: ",
+    "err=",
+    "err = ",
     "-> ",
 ];
 

@@ -17,6 +17,8 @@ pub const PIECE: usize = 4096;
 const OVERLAP: usize = 256;
 /// Fragments of one text may stand in lines so far from each other: a line may have been wrapped.
 const NEAR: u64 = 1;
+/// The two words of a pair stand at most so many bytes from each other.
+const CLOSE: u64 = 200;
 /// So much of a line is shown.
 const SHOWN: usize = 240;
 
@@ -25,6 +27,8 @@ const SHOWN: usize = 240;
 enum Use {
     /// Alternative `tell` of a text.
     Tell { text: usize, tell: usize },
+    /// One side of a pair.
+    Side { pair: usize, second: bool },
     /// The line is about something else.
     Unless,
     /// The line has a number.
@@ -81,6 +85,8 @@ pub struct Tables {
     uses: Vec<Vec<Use>>,
     /// By text and alternative: the fragments.
     tells: Vec<Vec<Vec<usize>>>,
+    /// By pair: the text that it tells.
+    pairs: Vec<usize>,
     unless: Vec<Vec<usize>>,
     codes: BTreeMap<Code, usize>,
 }
@@ -92,7 +98,11 @@ pub struct Reader<'t> {
     scan: Scan,
     /// By fragment: the line that had it last, from 1.
     seen: Vec<u64>,
+    /// By pair and side: the line that had it last, and where in the text it ended.
+    sides: Vec<[(u64, u64); 2]>,
     line: u64,
+    /// How many bytes came before those of `plain`.
+    before: u64,
     plain: Vec<u8>,
     anchored: bool,
     /// Texts that the current line has.
@@ -143,7 +153,7 @@ impl Tables {
     /// Makes them ready, which takes some milliseconds.
     pub fn new() -> Result<Self, BadTable> {
         let mut fragments = Fragments::default();
-        let (mut tells, mut unless) = (Vec::new(), Vec::new());
+        let (mut tells, mut pairs, mut unless) = (Vec::new(), Vec::new(), Vec::new());
         let texts: Vec<_> = texts::all().collect();
         for (text, literal) in texts.iter().enumerate() {
             let alternatives =
@@ -151,6 +161,15 @@ impl Tables {
                     words.iter().map(|word| fragments.add(word, Use::Tell { text, tell })).collect()
                 });
             tells.push(alternatives.collect());
+            for (first, second) in literal.pairs {
+                let pair = pairs.len();
+                pairs.push(text);
+                for (words, second) in [(first, false), (second, true)] {
+                    for word in *words {
+                        fragments.add(word, Use::Side { pair, second });
+                    }
+                }
+            }
             unless.push(literal.unless.iter().map(|word| fragments.add(word, Use::Unless)).collect());
         }
         for anchor in numbers::ANCHORS {
@@ -164,7 +183,7 @@ impl Tables {
         let automaton = DFA::builder().match_kind(MatchKind::Standard).build(&fragments.words)?;
         let start = automaton.start_state(Anchored::No)?;
         let codes = texts::codes();
-        Ok(Self { automaton, start, texts, uses: fragments.uses, tells, unless, codes })
+        Ok(Self { automaton, start, texts, uses: fragments.uses, tells, pairs, unless, codes })
     }
 }
 
@@ -176,7 +195,9 @@ impl<'t> Reader<'t> {
             state: tables.start,
             scan: Scan::new(),
             seen: vec![0; tables.uses.len()],
+            sides: vec![[(0, 0); 2]; tables.pairs.len()],
             line: 1,
+            before: 0,
             plain: Vec::with_capacity(PIECE + OVERLAP),
             anchored: false,
             hits: Vec::new(),
@@ -202,10 +223,11 @@ impl<'t> Reader<'t> {
         }
         if whole {
             self.line += 1;
-            self.plain.clear();
-        } else if self.plain.len() > OVERLAP {
-            self.plain.drain(..self.plain.len() - OVERLAP);
         }
+        let kept = if whole { 0 } else { OVERLAP.min(self.plain.len()) };
+        let gone = self.plain.len() - kept;
+        self.before += gone as u64;
+        self.plain.drain(..gone);
     }
 
     /// The fragments that end here.
@@ -219,6 +241,16 @@ impl<'t> Reader<'t> {
                     Use::Anchor => self.anchored = true,
                     Use::Context(number) => self.contexts[number] = true,
                     Use::Unless => {}
+                    Use::Side { pair, second } => {
+                        let at = self.before + self.plain.len() as u64;
+                        let sides = &mut self.sides[pair];
+                        sides[usize::from(second)] = (self.line, at);
+                        let (line, other) = sides[usize::from(!second)];
+                        let text = tables.pairs[pair];
+                        if line == self.line && at - other <= CLOSE && !self.hits.contains(&text) {
+                            self.hits.push(text);
+                        }
+                    }
                     Use::Tell { text, tell } => {
                         let near = |word: &usize| {
                             let seen = self.seen[*word];
@@ -298,6 +330,9 @@ impl<'t> Reader<'t> {
         if told.iter().any(telling) {
             told.retain(telling);
         }
+        if told.iter().any(|told| !told.text.general) {
+            told.retain(|told| !told.text.general);
+        }
         told.sort_by_key(|told| (Reverse(told.causes.first().map(|c| c.confidence)), told.number));
         let causes = context::ranked(&told, &self.contexts);
         Reading { told, causes }
@@ -321,7 +356,9 @@ fn shown(raw: &[u8], text: &Text) -> String {
         return line.to_owned();
     }
     let lower = line.to_ascii_lowercase();
-    let at = text.tells.iter().flat_map(|words| words.iter()).find_map(|word| lower.find(word)).unwrap_or(0);
+    let tells = text.tells.iter().flat_map(|words| words.iter());
+    let pairs = text.pairs.iter().flat_map(|(_, said)| said.iter());
+    let at = tells.chain(pairs).find_map(|word| lower.find(word)).unwrap_or(0);
     let mut from = at.saturating_sub(SHOWN / 3);
     let mut to = (from + SHOWN).min(line.len());
     while !line.is_char_boundary(from) {

@@ -8,6 +8,7 @@ use super::reader::PIECE;
 use super::{Reader, Reading, Tables};
 
 mod programs;
+mod wordings;
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables::new().expect("usable tables"));
 
@@ -115,9 +116,14 @@ fn several_texts_of_one_log_are_ranked_together() {
 #[test]
 fn tables_are_well_formed() {
     for text in super::texts::all() {
-        assert!(!text.name.is_empty() && (!text.tells.is_empty() || !text.codes.is_empty()), "{}", text.name);
+        assert!(
+            !text.name.is_empty() && (!text.tells.is_empty() || !text.pairs.is_empty() || !text.codes.is_empty()),
+            "{}",
+            text.name
+        );
         assert!(text.refine.is_some() || !text.causes.is_empty(), "{}", text.name);
-        for word in text.tells.iter().flat_map(|words| words.iter()).chain(text.unless) {
+        let paired = text.pairs.iter().flat_map(|(of, said)| of.iter().chain(said.iter()));
+        for word in text.tells.iter().flat_map(|words| words.iter()).chain(text.unless).chain(paired) {
             assert!(word.len() >= 3 && !word.contains("  ") && !word.contains('\\'), "{}: {word:?}", text.name);
             assert_eq!(word.to_ascii_lowercase(), **word, "{}", text.name);
         }

@@ -86,7 +86,7 @@ fn the_container_tool() {
             "nvidia-container-cli: mount error: stat failed: /proc/driver/nvidia/capabilities/gpu0/mig: no such file or directory",
             "mig-caps-nodes-missing",
         ),
-        ("failed to initialize nvml: ERROR_DRIVER_NOT_LOADED", "driver-module-missing-for-kernel"),
+        ("failed to initialize nvml: ERROR_DRIVER_NOT_LOADED", "driver-not-loaded"),
     ]);
     let reading = read("unsatisfied condition: cuda>=12.4, please update your driver");
     assert!(reading.causes[0].why.contains("\"cuda>=12.4\""), "{reading:?}");

@@ -1,7 +1,7 @@
 //! What the CDI library, its users and `nvidia-ctk cdi` say. container-device-interface `pkg/cdi`,
 //! nvidia-container-toolkit (both as of 2026-08); podman, crun and runc by reports.
 
-use crate::knowledge::errors::{Text, high, low, medium};
+use crate::knowledge::errors::{Cause, Text, high, low, medium};
 
 pub(super) const TEXTS: &[Text] = &[
     Text {
@@ -23,19 +23,7 @@ pub(super) const TEXTS: &[Text] = &[
         name: "a CDI device that nobody knows",
         tells: &[&["unresolvable cdi device"], &["cdi", "unresolvable devices"]],
         after: Some("unresolvable cdi devices"),
-        causes: &[
-            medium("cdi-spec-missing", "No specification names {found}: perhaps none was ever made."),
-            medium(
-                "cdi-spec-dir-not-searched",
-                "There may be one in a directory that this engine does not read, such as /run/cdi.",
-            ),
-            medium("cdi-spec-stale", "One made before a change of MIG or of the driver lacks devices of today."),
-            low(
-                "cdi-spec-not-generated-at-boot",
-                "/var/run/cdi is empty after boot until the specification is made again.",
-            ),
-            low("cdi-spec-conflict", "A device that two files name equally counts as none."),
-        ],
+        refine: Some(by_device),
         ..Text::PLAIN
     },
     Text {
@@ -54,6 +42,8 @@ pub(super) const TEXTS: &[Text] = &[
             &["bind source path does not exist", "nvidia"],
             &["hook", "nvidia-ctk", "no such file"],
             &["hook", "nvidia-cdi-hook", "no such file"],
+            &["error executing hook", "nvidia-ctk"],
+            &["error executing hook", "nvidia-cdi-hook"],
         ],
         causes: &[
             high("cdi-spec-stale", "The specification was made for another driver version, or for other nodes."),
@@ -81,6 +71,11 @@ pub(super) const TEXTS: &[Text] = &[
             &["cdi", "invalid version"],
             &["cdi", "unsupported version"],
             &["cdi spec", "failed to parse"],
+            &["unknown field \"hostpath\""],
+            &["unknown field \"additionalgids\""],
+            &["unknown field \"intelrdt\""],
+            &["cdi", "version must be at least"],
+            &["cdi", "spec version", "not supported"],
         ],
         causes: &[
             high(
@@ -108,3 +103,40 @@ pub(super) const TEXTS: &[Text] = &[
         ..Text::PLAIN
     },
 ];
+
+const UNKNOWN: &[Cause] = &[
+    medium("cdi-spec-missing", "No specification names {found}: perhaps none was ever made."),
+    medium(
+        "cdi-spec-dir-not-searched",
+        "There may be one in a directory that this engine does not read, such as /run/cdi.",
+    ),
+    medium("cdi-spec-stale", "One made before a change of MIG or of the driver lacks devices of today."),
+    low("cdi-spec-not-generated-at-boot", "/var/run/cdi is empty after boot until the specification is made again."),
+    low("cdi-spec-conflict", "A device that two files name equally counts as none."),
+];
+const NUMBER: &[Cause] = &[
+    medium("cdi-spec-missing", "No specification names {found}: perhaps none was ever made."),
+    medium("visible-devices-index-out-of-range", "If gpu=all works: the machine has no GPU of this number."),
+    medium("cdi-spec-stale", "One made before a change of GPUs, of MIG or of the driver lacks devices of today."),
+    low("cdi-spec-dir-not-searched", "Or it lies in a directory that this engine does not read."),
+];
+const NAME: &[Cause] = &[
+    medium(
+        "cdi-spec-missing",
+        "No specification names {found}: perhaps none was ever made, or it names GPUs by number only.",
+    ),
+    medium("cdi-spec-stale", "One made before a change of GPUs or of MIG lacks devices of today."),
+    medium("visible-devices-uuid-unknown", "If gpu=all works: the machine has no GPU of this UUID."),
+    low("cdi-spec-dir-not-searched", "Or it lies in a directory that this engine does not read."),
+];
+
+/// `gpu=all` and `gpu=0` are there with every specification; of other names it may be the name.
+fn by_device(line: &str) -> Option<&'static [Cause]> {
+    let name = line.split_once("nvidia.com/gpu=").map_or("", |(_, name)| name);
+    let causes = match name.as_bytes() {
+        [b'1'..=b'9', ..] => NUMBER,
+        [b'g', b'p', b'u', b'-', ..] | [b'm', b'i', b'g', b'-', ..] => NAME,
+        _ => UNKNOWN,
+    };
+    line.contains("unresolvable").then_some(causes)
+}

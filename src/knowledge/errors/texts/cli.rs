@@ -27,6 +27,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["load library failed", "libnvidia-ml.so.1"],
             &["nvidia-container-cli", "libnvidia-ml.so.1", "cannot open shared object"],
             &["load library failed", "libcuda.so.1"],
+            &["load library failed", "libdxcore.so"],
         ],
         unless: &["could not start driver service"],
         causes: &[
@@ -79,6 +80,8 @@ pub(super) const TEXTS: &[Text] = &[
             ),
             medium("driver-not-loaded", "The module may be there and not loaded."),
             low("driver-library-mismatch", "Module and libraries may differ since an update."),
+            low("jetson-wrong-toolkit-build", "On a Jetson only JetPack's own build of this tool works."),
+            low("wsl-toolkit-too-old-for-driver", "Under WSL an old tool does not find the driver's files."),
             low("nouveau-loaded", "nouveau may hold the GPU."),
             low("gpu-fallen-off-bus", "A GPU may be gone from the bus."),
         ],
@@ -103,11 +106,47 @@ pub(super) const TEXTS: &[Text] = &[
     Text {
         name: "nvidia-container-cli: cuda error",
         tells: &[&["nvidia-container-cli", "cuda error: unknown error"], &["initialization error: cuda error"]],
+        unless: &["invalid device ordinal"],
         causes: &[
             medium("uvm-module-not-loaded", "CUDA does not start on the host; most often nvidia_uvm is not loaded."),
+            medium("one-gpu-unhealthy", "Or one GPU does not answer: the tool asks all of them."),
             medium("uvm-broken-after-resume", "After a suspend nvidia_uvm is loaded and broken."),
             low("uvm-hmm-open-module", "The open module's HMM fails on some kernels."),
             low("driver-call-hung", "The GPU may hang."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "nvidia-container-cli: invalid device ordinal",
+        tells: &[&["nvidia-container-cli", "invalid device ordinal"], &["detection error: cuda error"]],
+        causes: &[
+            medium(
+                "mig-enabled-without-instances",
+                "An old tool counts GPUs by CUDA, which does not count one with MIG on and no instance.",
+            ),
+            medium("one-gpu-unhealthy", "Or a GPU is listed and does not start."),
+            low("visible-devices-index-out-of-range", "Or a number was asked for that is not here."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "nvidia-container-cli: a file of the driver is gone",
+        tells: &[
+            &["mount error: open failed: /usr/lib", "no such file"],
+            &["mount error: stat failed: /usr/lib", "no such file"],
+            &["mount error: open failed: /lib", "no such file"],
+            &["mount error: stat failed: /lib", "no such file"],
+        ],
+        causes: &[
+            medium(
+                "restart-runtime-after-driver-swap",
+                "The driver was exchanged, and the tool still goes by the old files.",
+            ),
+            medium(
+                "ldcache-not-updated",
+                "The host's loader cache names files that are gone: run ldconfig on the host.",
+            ),
+            low("driver-library-missing", "The driver may be half removed."),
         ],
         ..Text::PLAIN
     },
@@ -286,7 +325,15 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "nvidia-container-cli cannot change the device cgroup",
-        tells: &[&["failed to add device rules"], &["bpf_prog_query"], &["bpf_prog_attach"], &["bpf_cgroup_device"]],
+        tells: &[
+            &["failed to add device rules"],
+            &["bpf_prog_query"],
+            &["bpf_prog_attach"],
+            &["bpf_cgroup_device"],
+            &["devices.allow: operation not permitted"],
+            &["devices.allow: permission denied"],
+        ],
+        unless: &["device filter program"],
         causes: &[
             high(
                 "no-cgroups-needed-in-lxc",
@@ -303,6 +350,8 @@ pub(super) const TEXTS: &[Text] = &[
             &["cgroup subsystem devices not found"],
             &["failed to get device cgroup"],
             &["no cgroup filesystem mounted"],
+            &["failed to add device rules", "device filter program"],
+            &["unable to create new device filters program"],
         ],
         causes: &[
             high(
@@ -321,6 +370,9 @@ pub(super) const TEXTS: &[Text] = &[
             &["/sbin/ldconfig", "terminated with signal"],
             &["update-ldcache", "error"],
             &["ldconfig.real", "failed"],
+            &["nvc_ldcache.c", "could not start"],
+            &["could not start /sbin/ldconfig"],
+            &["could not start /usr/sbin/ldconfig"],
         ],
         causes: &[
             high("ldcache-not-updated", "The toolkit runs ldconfig for the container, and it failed."),

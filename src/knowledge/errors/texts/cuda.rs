@@ -47,10 +47,11 @@ pub(super) const TEXTS: &[Text] = &[
             &["cuda_init", "unknown error"],
             &["cuinit", "unknown error"],
             &["cudagetdevicecount", "unknown error"],
+            &["unable to init gpu: unknown error"],
             &["error 999"],
         ],
         codes: &[Cuda(999)],
-        unless: &["cuda unknown error", "nvidia-container-cli", "unknown error (-1)"],
+        unless: &["cuda unknown error", "nvidia-container-cli", "unknown error (-", "unknown error (3"],
         causes: &[
             medium("uvm-module-not-loaded", "CUDA cannot start; most often nvidia_uvm is not loaded on the host."),
             medium("uvm-node-missing", "Or the container was not given /dev/nvidia-uvm."),
@@ -87,8 +88,14 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "CUDA 101: invalid device",
-        tells: &[&["invalid device ordinal"]],
+        tells: &[
+            &["invalid device ordinal"],
+            &["invalid device id"],
+            &["invalid cuda 'device="],
+            &["device_id", "out of range"],
+        ],
         codes: &[Cuda(101)],
+        unless: &["nvidia-container-cli", "mig-"],
         causes: &[
             high(
                 "cuda-visible-devices-out-of-range",
@@ -96,6 +103,7 @@ pub(super) const TEXTS: &[Text] = &[
             ),
             medium("program-uses-host-index", "A script may use the host's numbers."),
             medium("visible-devices-index-out-of-range", "Or fewer GPUs were given than the program expects."),
+            medium("gpu-not-requested", "Or none at all: the container was started without a GPU."),
         ],
         ..Text::PLAIN
     },

@@ -19,6 +19,17 @@ pub(super) const TEXTS: &[Text] = &[
             &["free memory on device", "less than desired gpu memory utilization"],
             &["no available memory for the cache blocks"],
         ],
+        pairs: &[
+            (
+                &[" gpu", "cuda", "vram"],
+                &["out of memory", "not enough memory", "insufficient memory", "resource_exhausted"],
+            ),
+            (
+                &["\u{663e}\u{5b58}", "gpu\u{5185}\u{5b58}"],
+                &["\u{4e0d}\u{8db3}", "\u{6ea2}\u{51fa}", "\u{4e0d}\u{591f}", "\u{5360}\u{7528}", "\u{5360}\u{6ee1}"],
+            ),
+        ],
+        unless: &["killed process", "oom-kill", "java.lang", "no process", "no running process"],
         codes: &[Cuda(2)],
         causes: &[
             medium("gpu-memory-occupied", "Others use the GPU's memory: other containers, or a desktop."),
@@ -74,6 +85,8 @@ pub(super) const TEXTS: &[Text] = &[
             &["misaligned address", "cuda"],
             &["an illegal instruction was encountered"],
             &["too many resources requested for launch"],
+            &["out of resource: shared memory"],
+            &["out of resources: shared memory"],
             &["cublas_status_"],
             &["cudnn_status_"],
         ],

@@ -25,6 +25,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["98-nvidia.sh exited"],
             &["running prestart hook", "nvidia"],
         ],
+        unless: &["nvidia-ctk", "nvidia-cdi-hook", "nvidia-container-cli:"],
         causes: &[
             low("nvidia-container-cli-missing", "The hook failed; its own words, if there are any, stand beside it."),
             low("driver-not-loaded", "The driver may not be loaded."),
@@ -54,6 +55,10 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[
             &["could not select device driver \"cdi\""],
             &["could not select device driver cdi"],
+            &["nvidia.com/gpu", "is not an absolute path"],
+            &["error gathering device information", "nvidia.com/gpu"],
+            &["stat nvidia.com/gpu"],
+            &["invalid device mode", "nvidia.com/gpu"],
             &["cdi device injection failed", "not enabled"],
             &["cdi", "feature is not enabled"],
         ],
@@ -280,7 +285,9 @@ pub(super) const TEXTS: &[Text] = &[
         name: "AVC denial",
         tells: &[
             &["avc: denied", "nvidia"],
-            &["avc: denied", "xserver_misc_device_t"],
+            &["xserver_misc_device_t"],
+            &["container_t", "chr_file"],
+            &["container_use_devices"],
             &["selinux is preventing", "nvidia"],
         ],
         causes: &[
@@ -323,7 +330,22 @@ pub(super) const TEXTS: &[Text] = &[
             &["/dev/shm", "no space left on device"],
             &["unexpected bus error encountered in worker"],
             &["shared memory", "increase", "--shm-size"],
+            &["raise your shared memory limit"],
         ],
+        pairs: &[(
+            &["/dev/shm", "shared memory", "\u{5171}\u{4eab}\u{5185}\u{5b58}", " shm"],
+            &[
+                "no space left on device",
+                "too small",
+                "insufficient",
+                "--shm-size",
+                "not enough",
+                "\u{4e0d}\u{8db3}",
+                "\u{8fc7}\u{5c0f}",
+                "\u{592a}\u{5c0f}",
+            ],
+        )],
+        unless: &["postgres", "shared memory segment \"/", "out of resource", "gpu memory"],
         causes: &[
             high("shm-too-small", "The container has docker's usual 64 MiB of /dev/shm."),
             low("gpu-memory-occupied", "A full GPU ends workers too, with another message before."),

@@ -1,5 +1,6 @@
 //! What the loader, `ldconfig` and the entry points of NVIDIA's images say of an image's libraries, by reports.
 
+use super::ABSENT;
 use crate::knowledge::errors::{Text, high, low, medium};
 
 pub(super) const TEXTS: &[Text] = &[
@@ -17,7 +18,7 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[
             &["libcuda", "is empty, not checked"],
             &["libnvidia", "is empty, not checked"],
-            &["libcuda.so", "file too short"],
+            &["libcuda", "file too short"],
             &["libnvidia", "file too short"],
             &["libnvcuvid", "file too short"],
         ],
@@ -41,12 +42,33 @@ pub(super) const TEXTS: &[Text] = &[
             &["failed to load cuda driver"],
             &["libcuda.so", "cannot be found"],
             &["unable to find libcuda.so dso"],
-            &["cannot find -lcuda"],
             &["unable to find libcuda"],
             &["could not find libcuda"],
             &["no module", "libcuda"],
+            &["cuda driver library cannot be found"],
+            &["no system cuda driver found"],
         ],
-        unless: &["nvidia-container-cli", "file too short"],
+        pairs: &[(
+            &["libcuda.so", "\"libcuda\"", "'libcuda'", "cuda driver library", "the \"cuda\" shared library"],
+            ABSENT,
+        )],
+        unless: &[
+            "nvidia-container-cli",
+            "could not start driver service",
+            "file too short",
+            "init failure",
+            "undefined symbol",
+            "wrong elf class",
+            "/usr/bin/ld:",
+            "-lcuda",
+            "error loading shared library",
+            "is empty, not checked",
+            "file exists",
+            "mount",
+            "stat'ing",
+            "cannot stat",
+            "statfs",
+        ],
         causes: &[
             medium("gpu-not-requested", "If /dev has no nvidia nodes either: no GPU was asked for."),
             medium(
@@ -55,6 +77,7 @@ pub(super) const TEXTS: &[Text] = &[
             ),
             medium("passthrough-incomplete", "If the nodes are there: --privileged or --device gives no libraries."),
             medium("build-time-no-gpu", "A build has no GPU and no libcuda."),
+            low("jetson-use-runtime", "On a Jetson: the container was started without --runtime nvidia."),
             low("ldcache-not-updated", "Or it is there, and not in the loader's cache."),
             low("driver-library-missing", "Or the host has none."),
         ],
@@ -72,7 +95,19 @@ pub(super) const TEXTS: &[Text] = &[
             &["libnvidia-opticalflow", "cannot"],
             &["no nvenc capable devices"],
             &["openencodesessionex failed"],
+            &["nvencodeapigetmaxsupportedversion"],
+            &["cuvidcreatevideoparser"],
+            &["cuvidgetdecodercaps"],
         ],
+        pairs: &[
+            (&["libnvidia-encode", "libnvcuvid", "libnvidia-opticalflow"], ABSENT),
+            (&["nvh264enc", "nvh265enc", "nvh264dec", "nvav1enc"], &["no element", "no such element", "not found"]),
+            (
+                &["nvdec", "nvenc", "nvcuvid"],
+                &["failed to create", "failed to initialize", "not available", "no capable"],
+            ),
+        ],
+        unless: &["libcuda.so", "file too short", "is empty, not checked"],
         causes: &[
             high(
                 "capability-video-missing",
@@ -101,7 +136,32 @@ pub(super) const TEXTS: &[Text] = &[
             &["llvmpipe"],
             &["libnvoptix.so", "cannot"],
             &["optix_error_library_not_found"],
+            &["error_incompatible_driver"],
+            &["errorincompatibledriver"],
+            &["unable to find cuda device", "egl devices"],
+            &["failed to open swrast"],
+            &["failed to load driver: swrast"],
+            &["swiftshader"],
         ],
+        pairs: &[
+            (&["libglx_nvidia", "libegl_nvidia", "libnvoptix", "libnvidia-glcore", "libglx.so"], ABSENT),
+            (
+                &["libglx_nvidia", "vulkan", "optix", " egl", "eglinitialize", "egldevice", "glx"],
+                &[
+                    "could not get",
+                    "failed loading library",
+                    "initialization failed",
+                    "failed to initialize",
+                    "not initialized",
+                    "no compatible device",
+                    "compatible device(s) not found",
+                    "no devices",
+                    "found no drivers",
+                    "failed to create",
+                ],
+            ),
+        ],
+        unless: &["cannot stat", "stat'ing", "error mounting", "statfs", "mount error"],
         causes: &[
             high(
                 "capability-graphics-missing",
@@ -115,13 +175,10 @@ pub(super) const TEXTS: &[Text] = &[
     Text {
         name: "a library for another major version of CUDA",
         tells: &[
-            &["providers_cuda", "cannot open shared object"],
             &["libcublaslt.so.11: cannot open"],
             &["libcublas.so.11: cannot open"],
             &["libcudart.so.11", "cannot open"],
             &["libcufft.so.10: cannot open"],
-            &["libcudnn.so.8: cannot open"],
-            &["libcudnn.so.8: no such"],
             &["libcudart.so.12", "cannot open"],
             &["libcublas.so.12: cannot open"],
             &["libcudart.so.13", "cannot open"],
@@ -133,6 +190,29 @@ pub(super) const TEXTS: &[Text] = &[
             &["undefined symbol: __nvjitlink"],
             &["undefined symbol: cublas"],
             &["libcusparse.so.12: undefined symbol"],
+            &["not defined in file libcu"],
+            &["undefined symbol", "version libcu"],
+        ],
+        pairs: &[(
+            &["cuda", "cudnn", "cublas", "nccl"],
+            &[
+                "compiled with different",
+                "but linked against",
+                "was compiled against",
+                "but source was compiled with",
+                "version incompatibility",
+                "different cuda versions",
+                "mismatches the version",
+                "versions do not match",
+            ],
+        )],
+        unless: &[
+            "could not load dynamic library",
+            "libcudnn.so",
+            "libcudnn_",
+            "driver/library",
+            "nvml",
+            "kernel version",
         ],
         causes: &[
             high(
@@ -168,21 +248,48 @@ pub(super) const TEXTS: &[Text] = &[
             &["failed to open libnvrtc"],
             &["libcudnn", "no such file"],
             &["please check your cudnn installation"],
-            &["loaded runtime cudnn library", "but source was compiled with"],
             &["cannot find libdevice"],
             &["libdevice not found"],
             &["could not locate cudnn"],
             &["libcu", "is not found or cannot be loaded"],
             &["cannot load cudnn shared library"],
             &["failed to create cudaexecutionprovider"],
+            &["required library version not found: libbitsandbytes"],
+            &["could not find the bitsandbytes cuda binary"],
         ],
-        unless: &["libcuda.so", "providers_cuda", "tegra"],
+        pairs: &[(
+            &[
+                "libcudnn",
+                "libcublas",
+                "libcufft",
+                "libcurand",
+                "libcusolver",
+                "libcusparse",
+                "libcudart",
+                "libcupti",
+                "libcudss",
+                "libnvrtc",
+                "libnvvm",
+                "libnvjitlink",
+                "libnvtoolsext",
+                "libnpp",
+                "libnccl",
+                "libdevice",
+                "cudnn library",
+            ],
+            ABSENT,
+        )],
+        unless: &["libcuda.so", "tegra", "file too short", "undefined symbol", "not defined in file"],
         causes: &[
             high(
                 "framework-cuda-library-missing",
                 "The framework wants a library of CUDA that the image lacks, or has in another version.",
             ),
             medium("framework-cuda-major-mix", "It may be there for another major version."),
+            low(
+                "jetson-use-runtime",
+                "On an older Jetson the libraries of CUDA come from the host, with --runtime nvidia.",
+            ),
             low("ld-library-path-foreign-cuda", "Or it is there, and not on the loader's path."),
             low("gpu-not-requested", "If libcuda.so.1 is among the missing: no GPU was asked for."),
         ],
@@ -200,6 +307,42 @@ pub(super) const TEXTS: &[Text] = &[
             medium("capability-compute-missing", "The library comes with the capability compute."),
             medium("driver-libs-in-image", "A libcuda of the image without its companions does that too."),
             low("compat-older-than-driver-wins", "As does an incomplete compat directory."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "a linker finds no libcuda",
+        tells: &[
+            &["cannot find -lcuda"],
+            &["cannot find -lnvidia-ml"],
+            &["/usr/bin/ld", "libcuda.so"],
+            &["ld: warning: libcuda.so.1"],
+        ],
+        causes: &[
+            high("build-time-no-gpu", "A build has no driver's libcuda: link against the toolkit's stub of it."),
+            low("cuda-stub-loaded", "The stub is for linking only; at run time it must not be found first."),
+            low("gpu-not-requested", "In a running container: it has no GPU."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "a library that a Jetson's runtime mounts is empty",
+        tells: &[
+            &["aarch64-linux-gnu", "file too short"],
+            &["libnvinfer", "file too short"],
+            &["libcudnn", "file too short"],
+            &["libcublas", "file too short"],
+        ],
+        causes: &[
+            high(
+                "jetson-use-runtime",
+                "In older images for Jetson these files are empty until --runtime nvidia mounts the host's.",
+            ),
+            medium(
+                "zero-byte-driver-files-in-image",
+                "Or the image was committed from a container, and they stayed behind, empty.",
+            ),
+            low("jetson-l4t-mismatch", "Or the image is for another release of L4T."),
         ],
         ..Text::PLAIN
     },
@@ -228,6 +371,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["use the nvidia container toolkit to start this container with gpu support"],
             &["use 'nvidia-docker run' to start this container"],
         ],
+        unless: &["driver is present", "cuda failed to initialize"],
         causes: &[
             high(
                 "gpu-not-requested",
@@ -239,15 +383,46 @@ pub(super) const TEXTS: &[Text] = &[
         ..Text::PLAIN
     },
     Text {
+        name: "NGC's entry point: CUDA does not start",
+        tells: &[&["the nvidia driver is present, but cuda failed to initialize"]],
+        general: true,
+        causes: &[
+            medium(
+                "compat-older-than-driver-wins",
+                "The next line has CUDA's own error: 803 is an older libcuda in use.",
+            ),
+            medium("compat-on-unsupported-gpu", "804 is forward compatibility on a GPU that does not allow it."),
+            medium("uvm-node-missing", "Unknown error or no device: /dev/nvidia-uvm may not be there."),
+            low("fabric-not-ready", "802 is an NVSwitch machine whose Fabric Manager is not done."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "NGC's entry point: the driver is too old, and compat does not help",
+        tells: &[
+            &["compatibility mode is unavailable"],
+            &["cuda driver", "compat", "unavailable"],
+            &["cuda compatibility mode", "fail"],
+        ],
+        causes: &[
+            high(
+                "framework-cuda-newer-than-driver",
+                "The image is built for a newer driver, and runs on this one only by compatibility.",
+            ),
+            medium("compat-on-unsupported-gpu", "Its compat libraries do not work on this GPU."),
+            low("compat-not-enabled-by-toolkit", "Or they were not put first."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "NGC's entry point on forward compatibility",
         tells: &[
-            &["cuda compatibility mode", "fail"],
             &["failed to detect cuda compatibility"],
             &["this container was built for nvidia driver release"],
-            &["cuda driver", "compat", "unavailable"],
-            &["cuda compatibility mode is unavailable"],
             &["cuda compatibility mode is enabled"],
+            &["forward compatibility mode enabled"],
         ],
+        unless: &["is unavailable"],
         causes: &[
             medium(
                 "compat-in-use",
@@ -275,6 +450,34 @@ pub(super) const TEXTS: &[Text] = &[
             &["\u{9a71}\u{52a8}\u{7248}\u{672c}\u{8fc7}\u{4f4e}"],
             &["\u{9a71}\u{52a8}\u{7248}\u{672c}\u{592a}\u{4f4e}"],
             &["\u{9a71}\u{52a8}\u{592a}\u{65e7}"],
+            &["only supports nvidia drivers"],
+            &["libcuda.so", "undefined symbol: cu"],
+            &["symbol lookup for cu", "failed"],
+        ],
+        pairs: &[(
+            &["nvidia driver", "cuda driver", "gpu driver", "graphics driver", "\u{9a71}\u{52a8}"],
+            &[
+                "too old",
+                "outdated",
+                "older than",
+                "upgrade your driver",
+                "update your driver",
+                "newer driver",
+                "\u{8fc7}\u{4f4e}",
+                "\u{592a}\u{4f4e}",
+                "\u{592a}\u{65e7}",
+                "\u{8fc7}\u{65e7}",
+                "\u{5347}\u{7ea7}",
+            ],
+        )],
+        unless: &[
+            "requirement error",
+            "unsatisfied condition",
+            "nvenc",
+            "fabric",
+            "chromedriver",
+            "webdriver",
+            "the minimum required nvidia driver",
         ],
         causes: &[
             high("framework-cuda-newer-than-driver", "The program says that the driver is too old for its CUDA."),

@@ -26,6 +26,9 @@ pub(super) const TEXTS: &[Text] = &[
             &["nvrm", "legacy drivers"],
             &["is not supported by open nvrm"],
             &["is not supported by the open", "nvidia"],
+            &["is not supported by open", "nvrm"],
+            &["will ignore this gpu"],
+            &["unsupported gpu architecture"],
         ],
         causes: &[
             high("gpu-generation-dropped", "The installed driver does not support this generation of GPU."),
@@ -100,13 +103,19 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[
             &["module nvidia not found in directory"],
             &["fatal: module nvidia not found"],
-            &["fatal: module nvidia-uvm not found"],
-            &["fatal: module nvidia_uvm not found"],
             &["could not insert 'nvidia", "exec format error"],
             &["nvidia", "disagrees about version of symbol"],
             &["nvidia", "version magic", "should be"],
             &["bad return status for module build", "nvidia"],
             &["dkms", "nvidia", "build", "fail"],
+            &["module not found: 'nvidia"],
+            &["could not find module by name='nvidia"],
+            &["kernel headers", "cannot be found", "nvidia"],
+            &["unable to find the kernel source tree"],
+            &["unable to find the development tool", "nvidia"],
+            &["unable to build the nvidia kernel module"],
+            &["nvidia.ko", "gpl-incompatible"],
+            &["nvidia", "gpl-only symbol"],
         ],
         causes: &[
             high(
@@ -242,6 +251,9 @@ pub(super) const TEXTS: &[Text] = &[
             &["could not insert 'nvidia_uvm'"],
             &["nvidia_uvm: unknown symbol"],
             &["nvidia-uvm", "unknown symbol"],
+            &["module nvidia-uvm not found"],
+            &["module nvidia_uvm not found"],
+            &["could not load uvm kernel module"],
         ],
         causes: &[
             high("uvm-module-not-loaded", "The module that CUDA needs did not load."),
@@ -260,7 +272,23 @@ pub(super) const TEXTS: &[Text] = &[
             &["nvidia-smi", "hangs"],
             &["nvidia-smi", "hung"],
             &["nvidia-smi \u{5361}\u{4f4f}"],
+            &[" ? d", "nvidia-"],
         ],
+        pairs: &[(
+            &["nvidia-smi", "nvml", "cuinit", "nvidia driver"],
+            &[
+                "hanging",
+                "stuck",
+                "does not return",
+                "doesn't return",
+                "never returns",
+                "not responding",
+                "freezes",
+                "\u{5361}\u{4f4f}",
+                "\u{5361}\u{6b7b}",
+                "\u{65e0}\u{54cd}\u{5e94}",
+            ],
+        )],
         causes: &[
             high("driver-call-hung", "A call into the driver does not come back."),
             high("process-stuck-in-driver", "A process in state D inside the driver holds its locks."),
@@ -279,6 +307,8 @@ pub(super) const TEXTS: &[Text] = &[
             &["fabric manager", "version mismatch"],
             &["nv_warn_nothing_to_do"],
             &["nvlsm", "fail"],
+            &["fabric manager", "don't match with driver version"],
+            &["fabric manager", "failed"],
         ],
         causes: &[
             high(

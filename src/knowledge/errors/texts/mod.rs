@@ -20,6 +20,38 @@ mod kernel;
 mod nvml;
 mod platforms;
 mod python;
+mod words;
+
+/// The ways in which loaders and programs say that a library is not there.
+const ABSENT: &[&str] = &[
+    "cannot open",
+    "cannot load",
+    "cannot find",
+    "cannot be found",
+    "cannot be loaded",
+    "can't load",
+    "can't find",
+    "could not load",
+    "could not open",
+    "could not find",
+    "could not be found",
+    "could not be loaded",
+    "couldn't load",
+    "couldn't find",
+    "unable to load",
+    "unable to find",
+    "unable to open",
+    "unable to dynamically load",
+    "failed to load",
+    "failed to open",
+    "failed to find",
+    "failed loading",
+    "not found",
+    "dlopen",
+    "no such file",
+    "\u{627e}\u{4e0d}\u{5230}",
+    "\u{65e0}\u{6cd5}\u{52a0}\u{8f7d}",
+];
 
 /// All of them. Where two fit equally well, the former counts.
 pub const FILES: &[&[Text]] = &[
@@ -35,6 +67,7 @@ pub const FILES: &[&[Text]] = &[
     python::TEXTS,
     cuda::TEXTS,
     cuda_at_work::TEXTS,
+    words::TEXTS,
     benign::TEXTS,
 ];
 

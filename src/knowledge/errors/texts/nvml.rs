@@ -13,6 +13,8 @@ pub(super) const TEXTS: &[Text] = &[
             &["no mig devices associated"],
             &["no mig instances"],
             &["mig mode is enabled but no"],
+            &["no mig devices configured"],
+            &["mig enabled has no mig devices"],
         ],
         causes: &[
             high("mig-enabled-without-instances", "MIG is on and no instance is made."),
@@ -64,6 +66,8 @@ pub(super) const TEXTS: &[Text] = &[
             &["gpu recovery action", "reset"],
             &["pending page blacklist", "yes"],
             &["remapping failure occurred", "yes"],
+            &["nv_err_reset_required"],
+            &["nvrm", "reset required"],
         ],
         codes: &[Code::Nvml(16)],
         causes: &[
@@ -121,13 +125,27 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "NVML: driver not loaded",
+        tells: &[&["failed to initialize the nvidia kernel module"]],
+        pairs: &[(&["nvml", "nvidia", "gpu"], &["driver not loaded", "driver is not loaded", "driver_not_loaded"])],
+        codes: &[Code::Nvml(9)],
+        unless: &["nvidia-container-cli", "cdi spec", "vbox", "virtualbox"],
+        causes: &[
+            high("driver-not-loaded", "NVML says that the kernel module is not loaded."),
+            medium("driver-module-missing-for-kernel", "After an update of the kernel it may have none."),
+            medium("nouveau-loaded", "nouveau may hold the GPU."),
+            medium("secure-boot-module-rejected", "Secure Boot may refuse the module."),
+            low("control-node-missing", "In a container: /dev/nvidiactl was not given."),
+            low("gpu-needs-open-module", "A new GPU may need the open module."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "nvidia-smi does not reach the driver",
         tells: &[
             &["couldn't communicate with the nvidia driver"],
-            &["failed to initialize nvml: driver not loaded"],
-            &["nvml", "driver not loaded"],
             &["could not communicate with the nvidia driver"],
+            &["unable to communicate with the nvidia driver"],
         ],
-        codes: &[Code::Nvml(9)],
         unless: &["nvidia-container-cli", "cdi spec"],
         causes: &[
             medium("driver-module-missing-for-kernel", "After an update of the kernel: it has no module."),
@@ -141,7 +159,12 @@ pub(super) const TEXTS: &[Text] = &[
     },
     Text {
         name: "driver and library differ",
-        tells: &[&["driver/library version mismatch"], &["nvml/rm version mismatch"], &["rm has detected an nvml"]],
+        tells: &[
+            &["driver/library version mismatch"],
+            &["driver / library version mismatch"],
+            &["nvml/rm version mismatch"],
+            &["rm has detected an nvml"],
+        ],
         codes: &[Code::Nvml(18)],
         causes: &[
             high(
@@ -255,7 +278,7 @@ pub(super) const TEXTS: &[Text] = &[
     Text {
         name: "nvidia-smi shows ERR!",
         tells: &[&["err!"]],
-        unless: &["cuda version: err!"],
+        unless: &["cuda version: err!", "npm err!"],
         causes: &[
             medium("one-gpu-unhealthy", "A GPU does not answer some questions: its sensors or its firmware fail."),
             medium("gpu-reset-required", "A reset may cure it."),

@@ -126,6 +126,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["unsupported nvidia driver version"],
             &["nvproxy: unknown"],
             &["registering nvproxy driver"],
+            &["cannot read client sync file"],
         ],
         after: Some("unsupported nvidia driver version: "),
         causes: &[
@@ -184,7 +185,7 @@ pub(super) const TEXTS: &[Text] = &[
     Text {
         name: "an NGC container for one kind of arm64 machine",
         tells: &[
-            &["detected nvidia tegra", "not supported"],
+            &["detected nvidia tegra"],
             &["this container was built for", "sbsa"],
             &["unsupported", "igpu", "container"],
         ],

@@ -62,6 +62,7 @@ pub(super) const TEXTS: &[Text] = &[
         tells: &[
             &["torch.cuda.is_available()", "false"],
             &["is_available() false"],
+            &["assert torch.cuda.is_available()"],
             &["is_available() returns false"],
             &["cuda is not available"],
             &["cuda not available"],
@@ -71,7 +72,6 @@ pub(super) const TEXTS: &[Text] = &[
             &["torch is not able to use gpu"],
             &["cuda:false"],
             &["cuda \u{4e0d}\u{53ef}\u{7528}"],
-            &["invalid cuda 'device="],
         ],
         unless: &["attempting to deserialize"],
         causes: &[
@@ -85,6 +85,7 @@ pub(super) const TEXTS: &[Text] = &[
                 "Or the driver is too old for the build: a warning says so before.",
             ),
             low("jetson-use-runtime", "On a Jetson: the container was started without --runtime nvidia."),
+            low("build-time-no-gpu", "Or a build asks: no build step has a GPU."),
             low("uvm-node-missing", "Or CUDA does not start for want of /dev/nvidia-uvm."),
             low("capability-compute-missing", "Or the capability compute is lacking."),
         ],
@@ -96,6 +97,7 @@ pub(super) const TEXTS: &[Text] = &[
             &["attempting to deserialize object on a cuda device"],
             &["attempting to deserialize object on cuda device"],
             &["attempting to deserialize"],
+            &["attempting todeserialize"],
             &["please use torch.load with map_location"],
         ],
         causes: &[
@@ -146,11 +148,32 @@ pub(super) const TEXTS: &[Text] = &[
         ..Text::PLAIN
     },
     Text {
+        name: "an extension is compiled where there is no GPU",
+        tells: &[&["no cuda runtime is found, using cuda_home"], &["_get_cuda_arch_flags"], &["arch_list[-1] +="]],
+        causes: &[
+            high("build-time-no-gpu", "A build has no GPU to take the architecture from: set TORCH_CUDA_ARCH_LIST."),
+            medium("gpu-not-requested", "Outside a build: the container has no GPU."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
+        name: "an extension was compiled without a GPU, or for another torch",
+        tells: &[&["implementation for device cuda"], &["torchvision::nms"], &["couldn't load custom c++ ops"]],
+        causes: &[
+            medium(
+                "extension-lacks-gpu-arch",
+                "The extension was compiled without its GPU part, as happens in builds.",
+            ),
+            medium("framework-cuda-major-mix", "Or it is for another release of the framework, or of CUDA."),
+            medium("framework-is-cpu-build", "Or it is the build for the processor."),
+            low("build-time-no-gpu", "A build has no GPU: set FORCE_CUDA=1 and TORCH_CUDA_ARCH_LIST."),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "an extension was compiled without a GPU",
         tells: &[
-            &["no cuda runtime is found, using cuda_home"],
             &["ninja", "torch_cuda_arch_list"],
-            &["indexerror: list index out of range", "_get_cuda_arch_flags"],
             &["error in ms_deformable"],
             &["not implemented on the gpu"],
             &["name '_c' is not defined"],
