@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use crate::checks;
 use crate::cli::Common;
 use crate::commands::output::Failed;
 use crate::commands::{container, host};
 use crate::model::wording::{cut, fill};
-use crate::model::{Judged, Outcome};
+use crate::model::{Judged, Outcome, Place};
 use crate::report::explained::{Explained, Verified};
 
 /// A check's words are cut here: a line, not a report.
@@ -14,14 +15,10 @@ const WORDS: usize = 400;
 
 /// Asks the checks, and puts what is confirmed first and what is ruled out last.
 pub(crate) fn verify(causes: &mut [Explained], target: Option<&Path>, common: &Common) -> Result<(), Failed> {
-    let mut judged = match target {
-        // What is so with the container itself is nearer than what is so with the machine.
-        Some(target) => container::ask(target, common)?.judged,
-        None => Vec::new(),
-    };
-    judged.extend(host::ask(common)?.judged);
+    let of_container = target.map(|target| container::ask(target, common)).transpose()?.map(|asked| asked.judged);
+    let of_machine = host::ask(common)?.judged;
     for cause in causes.iter_mut() {
-        cause.verified = Some(verdict(cause.sheet.id, &judged, target.is_some()));
+        cause.verified = Some(verdict(cause.sheet.id, of_container.as_deref(), &of_machine));
     }
     causes.sort_by_key(|cause| match cause.verified {
         Some(Verified::Confirmed(_)) => 0,
@@ -31,28 +28,32 @@ pub(crate) fn verify(causes: &mut [Explained], target: Option<&Path>, common: &C
     Ok(())
 }
 
-fn verdict(id: &str, judged: &[Judged], with_container: bool) -> Verified {
-    let asked: Vec<&Judged> = judged.iter().filter(|one| one.check.id == id).collect();
-    let found = asked.iter().find_map(|one| one.judgement.as_ref().ok().and_then(Outcome::failure));
-    if let Some(failure) = found {
+/// What is so with the container itself is nearer than what is so with the machine, and a machine in order says
+/// nothing of a container that lacks something.
+fn verdict(id: &str, of_container: Option<&[Judged]>, of_machine: &[Judged]) -> Verified {
+    let of = |judged: &'_ [Judged]| judged.iter().position(|one| one.check.id == id);
+    let container = of_container.and_then(|judged| judged.get(of(judged)?));
+    let machine = of(of_machine).and_then(|place| of_machine.get(place));
+    let both = || [container, machine].into_iter().flatten();
+    if let Some(failure) = both().find_map(|one| one.judgement.as_ref().ok().and_then(Outcome::failure)) {
         return Verified::Confirmed(cut(&fill(failure.message, &failure.args), WORDS));
     }
-    if let Some(unknown) = asked.iter().find_map(|one| one.judgement.as_ref().err()) {
-        return Verified::Undecided(cut(
-            &format!("{} could not be seen ({}: {})", unknown.fact, unknown.source, unknown.reason),
-            WORDS,
-        ));
+    if let Some(unknown) = both().find_map(|one| one.judgement.as_ref().err()) {
+        let words = format!("{} could not be seen ({}: {})", unknown.fact, unknown.source, unknown.reason);
+        return Verified::Undecided(cut(&words, WORDS));
     }
-    if asked.iter().any(|one| matches!(one.judgement, Ok(Outcome::Pass))) {
+    let passes = |one: &&Judged| matches!(one.judgement, Ok(Outcome::Pass));
+    let asks_containers = machine.is_some_and(|one| one.check.places.contains(&Place::Hook));
+    if container.as_ref().is_some_and(passes) || (machine.as_ref().is_some_and(passes) && !asks_containers) {
         return Verified::RuledOut;
     }
+    let known = checks::find(id).is_some();
     Verified::Undecided(
-        match (asked.is_empty(), with_container) {
-            (false, _) => "the question does not arise here, as far as its check sees",
-            (true, false) => {
-                "no check of the machine alone decides it; name the container with --container, or see how to verify"
-            }
-            (true, true) => "no check decides it; see how to verify",
+        match (known, of_container.is_some(), machine.as_ref().is_some_and(passes)) {
+            (false, _, _) => "no check judges it; see how to verify",
+            (true, false, true) => "this machine is in order; name the container with --container",
+            (true, false, false) => "it is a matter of the container: name it with --container",
+            (true, true, _) => "the question does not arise here, as far as its check sees",
         }
         .to_owned(),
     )
@@ -61,7 +62,6 @@ fn verdict(id: &str, judged: &[Judged], with_container: bool) -> Verified {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks;
     use crate::model::{Evidence, Failure, Severity, Unknown};
 
     fn judged(id: &str, judgement: crate::model::Judgement) -> Judged {
@@ -74,16 +74,25 @@ mod tests {
         let failure = Failure::new(Severity::Error, "{node} is absent").foreign("node", "/dev/x");
         assert!(failure.evidence == Vec::<Evidence>::new());
         let unknown = Unknown { fact: "host.pci".into(), source: "/sys".into(), reason: "late".into() };
-        let all = [
-            judged("uvm-node-missing", failure.found()),
-            judged("driver-not-loaded", Ok(Outcome::Pass)),
+        let machine = [
+            judged("uvm-node-missing", Ok(Outcome::Pass)),
+            judged("toolkit-not-installed", Ok(Outcome::Pass)),
             judged("nouveau-loaded", Err(unknown)),
             judged("docker-is-snap", Ok(Outcome::NotApplicable)),
         ];
-        assert_eq!(verdict("uvm-node-missing", &all, false), Verified::Confirmed("\"/dev/x\" is absent".into()));
-        assert_eq!(verdict("driver-not-loaded", &all, false), Verified::RuledOut);
+        let container = |judgement| [judged("uvm-node-missing", judgement)];
+        let lacking = container(failure.found());
+        assert_eq!(
+            verdict("uvm-node-missing", Some(&lacking), &machine),
+            Verified::Confirmed("\"/dev/x\" is absent".into())
+        );
+        let whole = container(Ok(Outcome::Pass));
+        assert_eq!(verdict("uvm-node-missing", Some(&whole), &machine), Verified::RuledOut);
+        // that the machine has the node does not say that the container has it
+        assert!(matches!(verdict("uvm-node-missing", None, &machine), Verified::Undecided(_)));
+        assert_eq!(verdict("toolkit-not-installed", None, &machine), Verified::RuledOut);
         for id in ["nouveau-loaded", "docker-is-snap", "torch-load-map-location"] {
-            assert!(matches!(verdict(id, &all, false), Verified::Undecided(_)), "{id}");
+            assert!(matches!(verdict(id, None, &machine), Verified::Undecided(_)), "{id}");
         }
     }
 }

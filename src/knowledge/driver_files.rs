@@ -3,6 +3,18 @@
 
 use super::toolkit::base_name;
 
+/// Where drivers are put into containers: by the toolkit, Debian's way and the other distributions'.
+pub const DIRECTORIES: [&str; 8] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/lib64",
+    "/usr/lib",
+    "/lib",
+];
+
 /// A library of the driver, by the name of its file: `libcuda.so.550.163.01`, `libnvidia-ml.so.1`.
 pub fn is_driver_library(path: &str) -> bool {
     let name = base_name(path);

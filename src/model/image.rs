@@ -1,6 +1,6 @@
 //! Facts of an image. Here: the little that a bundle's root file system tells at a glance.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{CudaVersion, DriverVersion, Observed, Parts};
 
@@ -37,7 +37,8 @@ pub struct Framework {
     pub name: String,
     /// Its version as the package writes it, `2.9.0+cu128`.
     pub version: String,
-    /// What it was built for.
+    /// What it was built for; `null` in the report: not known.
+    #[serde(serialize_with = "known_build", deserialize_with = "build")]
     pub build: Build,
     /// The CUDA it was built for; the major alone (`13`) where no more is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,6 +47,15 @@ pub struct Framework {
     pub source: String,
     /// Its build and its CUDA were read; else they are what its release has where nobody chose another.
     pub sure: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn known_build<S: Serializer>(build: &Build, serializer: S) -> Result<S::Ok, S::Error> {
+    (*build != Build::Unknown).then_some(build).serialize(serializer)
+}
+
+fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Build, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(Build::Unknown))
 }
 
 /// What a framework was built for.

@@ -170,8 +170,21 @@ fn one(out: &mut String, number: usize, cause: &Explained, of: usize, detail: De
     }
 }
 
-/// A template without a finding to fill it: `{node}` is said as `NODE`.
-fn plain(template: &str) -> String {
+/// What stands in general for an argument that only a finding has.
+const GENERAL: [(&str, &str); 9] = [
+    ("way", "--gpus all (docker, nerdctl) or --device nvidia.com/gpu=all (podman)"),
+    ("smallest", "that offers the image's CUDA"),
+    ("full", "of the image's CUDA"),
+    ("needed", "that reads it"),
+    ("major", "that the driver offers"),
+    ("offered", "that the driver offers"),
+    ("package", "cuda-compat-MAJOR-MINOR"),
+    ("capability", "of the GPU"),
+    ("newest", "that still has the GPU"),
+];
+
+/// A template without a finding to fill it: `{node}` is said as `NODE`, where there are no words for it in general.
+pub(super) fn plain(template: &str) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -182,7 +195,10 @@ fn plain(template: &str) -> String {
             continue;
         };
         if name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') && !name.is_empty() {
-            out.push_str(&name.to_ascii_uppercase());
+            match GENERAL.iter().find(|(known, _)| *known == name) {
+                Some((_, words)) => out.push_str(words),
+                None => out.push_str(&name.to_ascii_uppercase()),
+            }
         } else {
             out.push('{');
             out.push_str(name);

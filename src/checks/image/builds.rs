@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[CPU],
         remedy: &[Step {
             action: Action::ChangePackages,
-            text: "Install a build for CUDA, for example: pip install torch --index-url https://download.pytorch.org/whl/cu128.",
+            text: "Install its build for CUDA that the driver offers: {install}.",
             command: None,
         }],
         severities: &[Severity::Note],
@@ -72,7 +72,9 @@ fn major_mix(facts: &Facts<'_>) -> Judgement {
     let needs = needs::of(facts)?;
     // Those in one directory are meant for one program; environments of their own may differ.
     let mut sets: Vec<(&str, Vec<&needs::Need<'_>>)> = Vec::new();
-    for need in needs.all.iter().filter(|need| need.framework.is_some_and(|framework| framework.name != "ollama")) {
+    let counts =
+        |need: &&needs::Need<'_>| need.sure && need.framework.is_some_and(|framework| framework.name != "ollama");
+    for need in needs.all.iter().filter(counts) {
         let place = environment_of(need.source);
         match sets.iter_mut().find(|(known, _)| *known == place) {
             Some((_, set)) => set.push(need),
@@ -84,7 +86,13 @@ fn major_mix(facts: &Facts<'_>) -> Judgement {
         set.iter().any(|need| Some(need.cuda.number(0)) != first)
     });
     let Some((place, set)) = mixed else { return Ok(Outcome::Pass) };
-    let what: Vec<String> = set.iter().map(|need| format!("{} for CUDA {}", need.what, need.cuda)).collect();
+    let mut majors: Vec<u32> = Vec::new();
+    let firsts = set.iter().filter(|need| {
+        let is_first = !majors.contains(&need.cuda.number(0));
+        majors.push(need.cuda.number(0));
+        is_first
+    });
+    let what: Vec<String> = firsts.map(|need| format!("{} for CUDA {}", need.what, need.cuda)).collect();
     let what = list(what.iter().map(String::as_str));
     Failure::new(Severity::Warning, MIX)
         .foreign("what", &what)

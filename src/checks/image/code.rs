@@ -8,6 +8,7 @@ use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::knowledge::frameworks::{Archs, Coverage, architectures, covers, minimum_capability};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::knowledge::Targets;
 use crate::model::{ComputeCapability, Facts, Unknown};
 
 const LACKS: &str =
@@ -21,11 +22,8 @@ const OTHER_BUILD: Step = Step {
     text: "Use a build that has code for compute capability {capability}.",
     command: None,
 };
-const OLDER_CUDA: Step = Step {
-    action: Action::ChangeImage,
-    text: "Use an image or build of an older CUDA: 12 still makes code from 5.0 on.",
-    command: None,
-};
+const OLDER_CUDA: Step =
+    Step { action: Action::ChangeImage, text: "Use an image or build of CUDA {newest} or older.", command: None };
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -49,6 +47,13 @@ pub(super) const CHECKS: &[Check] = &[
         judge: generation_dropped,
     },
 ];
+
+/// The newest toolkit that still makes code for all of them.
+fn newest_for(facts: &Facts<'_>, gpus: &[&Known]) -> String {
+    let makes = |targets: &&Targets| gpus.iter().all(|(_, of)| targets.min().is_some_and(|least| least <= *of));
+    let newest = facts.knowledge.targets.iter().rev().find(makes);
+    newest.map_or_else(|| "of its time".to_owned(), |targets| format!("{}.{}", targets.cuda.0, targets.cuda.1))
+}
 
 /// A GPU with its compute capability.
 type Known = (Product, ComputeCapability);
@@ -154,6 +159,7 @@ fn generation_dropped(facts: &Facts<'_>) -> Judgement {
         .foreign("what", &need.what)
         .arg("cuda", need.cuda)
         .arg("least", least)
+        .arg("newest", newest_for(facts, &dropped))
         .saw("image.frameworks", &need.what, need.source);
     named(failure, &dropped).found()
 }

@@ -5,23 +5,12 @@ use super::gpus;
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::knowledge::compat::{Activation, Way, toolkit_activates};
 use crate::knowledge::cuda::Answer;
+use crate::knowledge::driver_files::DIRECTORIES as OF_DRIVERS;
 use crate::knowledge::programs::chooses_environment;
 use crate::knowledge::toolkit::{DRIVER_LAST, older};
 use crate::model::container::Given;
 use crate::model::image::{Compat, Reach};
 use crate::model::{CudaVersion, DriverVersion, Facts, Place, Unknown};
-
-/// Where drivers are put into containers: by the toolkit, Debian's way and the other distributions'.
-const OF_DRIVERS: [&str; 8] = [
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/lib64",
-    "/usr/lib",
-    "/lib",
-];
 
 /// Branches that had ended before 2025 and that no GPU has to stay on, beside which nobody would put a toolkit of that
 /// year: 450, 455, 460, 465 (NVIDIA, Unix driver archive, read 2026-11). 470 is the last for Kepler.

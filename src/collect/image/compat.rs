@@ -8,6 +8,7 @@ use super::walk::Walk;
 use crate::collect::loader::{self, Directory};
 use crate::collect::paths::clean;
 use crate::knowledge::compat::note_of_elf;
+use crate::knowledge::driver_files::DIRECTORIES;
 use crate::model::DriverVersion;
 use crate::model::image::{Compat, CompatNote, Reach};
 
@@ -138,7 +139,7 @@ fn reach(told: &[Directory], directory: &str, toolkit: Option<&str>, cache: Opti
 
 /// Where drivers are put, by the toolkit or by a scheduler's mounts.
 fn is_of_drivers(path: &str) -> bool {
-    ["/usr/lib", "/lib", "/usr/local/nvidia", "/usr/local/lib"].iter().any(|start| path.starts_with(start))
+    DIRECTORIES.contains(&path) || path.starts_with("/usr/local/nvidia")
 }
 
 /// A path below `/usr/local/cuda` by the toolkit's own name.

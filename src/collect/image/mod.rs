@@ -8,6 +8,7 @@ use crate::model::{Image, Observed, Unseen};
 
 mod compat;
 mod places;
+mod python;
 mod runtime;
 mod survey;
 mod walk;

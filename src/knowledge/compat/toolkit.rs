@@ -14,7 +14,7 @@
 //! A library that the old tool mounts lies beside the driver's, and ldconfig points `libcuda.so.1` at the newer of
 //! two: an older one is mounted and not used.
 
-use crate::knowledge::toolkit::older;
+use crate::knowledge::toolkit::{COMPAT_MODES, IGNORES_COMPAT, older};
 use crate::model::image::Compat;
 use crate::model::{DriverVersion, Release};
 
@@ -40,15 +40,11 @@ pub enum Activation {
     Ignored,
 }
 
-/// Since this release the tool mounts nothing of the image's.
-const MOUNTS_NO_MORE: &str = "1.17.4";
-/// Since this one `nvidia-container-cli` knows `cuda-compat-mode`.
-const HAS_MODES: &str = "1.17.7";
 /// Since this one the hook reads the note. (The reader came with 1.19.0, which uses it on Jetson boards alone.)
 const READS_NOTE: &str = "1.20.0";
 
 /// One release of each behaviour, for where the toolkit's is not known.
-const OF_EACH: [&str; 4] = ["1.17.3", "1.17.4", HAS_MODES, READS_NOTE];
+const OF_EACH: [&str; 4] = ["1.17.3", "1.17.4", COMPAT_MODES, READS_NOTE];
 
 /// What the toolkit makes of an image's libcuda. `compat` is the one in `/usr/local/cuda/compat`, and the only
 /// `libcuda.so.*.*` there: with more of them the hook does nothing.
@@ -89,11 +85,11 @@ fn by_cli(
     compat: &Compat,
     host: &DriverVersion,
 ) -> Option<Activation> {
-    if older(toolkit, MOUNTS_NO_MORE) {
+    if older(toolkit, IGNORES_COMPAT) {
         return newer_major(compat, host, Activation::Mounted);
     }
     let by_tool = match mode {
-        _ if older(toolkit, HAS_MODES) => Activation::Ignored,
+        _ if older(toolkit, COMPAT_MODES) => Activation::Ignored,
         None | Some("ldconfig") => newer_major(compat, host, Activation::ByLoader)?,
         Some("mount") => newer_major(compat, host, Activation::Mounted)?,
         // `disabled`, `hook`, and what the toolkit does not know

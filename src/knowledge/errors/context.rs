@@ -49,12 +49,11 @@ pub const CONTEXTS: &[Context] = &[
     context(
         &[
             "docker build",
-            "run pip install",
+            "] run ",
             "dockerfile:",
             "executor failed running",
             "buildkit",
             "=> error [",
-            "run python",
             "docker buildx",
             "podman build",
             "kaniko",

@@ -53,21 +53,19 @@ pub fn in_line(line: &str) -> Vec<Code> {
     let about_nvml = line.contains("nvml");
     if found.is_empty() && about_nvml {
         found.extend(
-            number_behind(
-                line,
-                &[
-                    "nvml error ",
-                    "nvml error: ",
-                    "nvmlinit_v2 failed: ",
-                    "nvmlinit failed: ",
-                    "error code ",
-                    "error code: ",
-                ],
-            )
-            .map(Code::Nvml),
+            number_behind(line, &["nvml error ", "nvml error: ", "nvmlinit_v2 failed: ", "nvmlinit failed: "])
+                .or_else(|| {
+                    let spoken_of = ["nvmlinit", "nvml:", "nvml error", "nvml call", "nvmldevice"]
+                        .iter()
+                        .any(|word| line.contains(word));
+                    spoken_of.then(|| number_behind(line, &["error code ", "error code: "])).flatten()
+                })
+                .map(Code::Nvml),
         );
     } else if found.is_empty() && (["cuda", "cuinit", "[["].iter().any(|word| line.contains(word))) {
-        found.extend(number_behind(line, CUDA).filter(|n| codes::by_number(*n).is_some()).map(Code::Cuda));
+        let by_any = || SPOKEN_OF.iter().any(|word| line.contains(word)).then(|| number_behind(line, ANY)).flatten();
+        let number = number_behind(line, CUDA).or_else(by_any);
+        found.extend(number.filter(|n| codes::by_number(*n).is_some()).map(Code::Cuda));
     }
     found.retain(|code| !matches!(code, Code::Cuda(0) | Code::Nvml(0)));
     found
@@ -88,15 +86,7 @@ const CUDA: &[&str] = &[
     "cuda driver error ",
     "cudart error ",
     "cudaerror_t ",
-    "error code: ",
-    "error code ",
-    "error code=",
-    "return status: ",
-    "(error ",
-    "errorcode=",
-    "code=",
     "init failure: ",
-    "error ",
     "cuinit failed: ",
     "cuinit returned ",
     "cuinit: ",
@@ -108,6 +98,18 @@ const CUDA: &[&str] = &[
     "cuinit ",
     "cudagetdevicecount returned ",
     "cudagetdevicecount failed: ",
+];
+
+/// The same where the line speaks of a call of CUDA: any program has codes of its own.
+const ANY: &[&str] = &[
+    "error code: ",
+    "error code ",
+    "error code=",
+    "return status: ",
+    "(error ",
+    "errorcode=",
+    "code=",
+    "error ",
     "returned error ",
     "returned ",
     "unknown error (",
@@ -116,6 +118,40 @@ const CUDA: &[&str] = &[
     "err=",
     "err = ",
     "-> ",
+];
+
+/// Words by which a line speaks of one.
+const SPOKEN_OF: &[&str] = &[
+    "cuda error",
+    "cuda failure",
+    "cudaerror",
+    "cuda driver",
+    "cuda runtime",
+    "cuda init",
+    "cuda library",
+    "cudaget",
+    "cudaset",
+    "cudamalloc",
+    "cudamem",
+    "cudalaunch",
+    "cudadevice",
+    "cudastream",
+    "cuinit",
+    "cudevice",
+    "cuctx",
+    "cumem",
+    "libcuda",
+    "libcudart",
+    "torch_cuda",
+    "[[",
+    "(external)",
+    "nvcc fatal",
+    "cuda:",
+    "ggml_cuda",
+    "init cuda",
+    "initialize cuda",
+    "initializing cuda",
+    "initialise cuda",
 ];
 
 /// The first number of at most three digits that stands behind one of the words.
@@ -182,6 +218,10 @@ mod tests {
             ("xid 123456", None),
             ("cuda driver library init failure: 999. see", Some(Code::Cuda(999))),
             ("cuda error 12.4 is not here", None),
+            ("make: *** [cuda] error code 100", None),
+            ("subprocess exited with error code 2: building cuda extension", None),
+            ("pip returned 1 for a cuda package", None),
+            ("curl failed: nvml download error code 9", None),
             ("cuda error: 0", None),
             ("http error 404 of a page about cuda", None),
             ("cuda_error_of_mine", None),

@@ -67,7 +67,7 @@ const DEFAULTS: &[From] = &[
 ];
 
 /// The CUDA of a framework's plain version on `PyPI`. `None`: not known, or newer than the table.
-pub fn default_cuda(name: &str, version: &str) -> Option<CudaVersion> {
+pub(super) fn default_cuda(name: &str, version: &str) -> Option<CudaVersion> {
     let name = normalised(name);
     let name = if name == "tensorflow_gpu" { "tensorflow" } else { &name };
     let version = major_minor(version)?;

@@ -13,11 +13,9 @@ mod version;
 mod version_file;
 
 pub use architectures::{Archs, Code, Coverage, Runs, architectures, covers, minimum_capability};
-pub use default_cuda::default_cuda;
 pub use libraries::needs_libraries;
 pub use packages::{Recognised, of_library, of_package};
-pub use ptx::{COMPRESSED, Jit, jit, needs_driver_for_device_code};
-pub use version::of_cuda_suffix;
+pub use ptx::{Jit, jit, needs_driver_for_device_code};
 pub use version_file::{of_version_file, older_place};
 
 /// A distribution's name as the directories of its metadata write it: `onnxruntime-gpu` is `onnxruntime_gpu`.

@@ -36,7 +36,7 @@ pub fn jit(name: &str) -> Jit {
 /// The driver that reads device code compressed with zstd, in builds for CUDA 12 (from 13 on no older driver
 /// will do anyway). RAPIDS, "Platform support"; Ollama, `discover/cuda_compat.go`; read 2026-11. Which error an
 /// older one gives nobody recorded.
-pub const COMPRESSED: &str = "550.54.14";
+const COMPRESSED: &str = "550.54.14";
 
 /// The driver that a framework's device code needs beyond what its CUDA does; `None`: none is known.
 ///

@@ -18,7 +18,7 @@ pub(super) fn major_minor(version: &str) -> Option<(u32, u32)> {
 /// `+cuda12.cudnn89`, `+cpu`). `None`: it says nothing.
 ///
 /// Forms as seen at the frameworks' own package indexes, 2026-11.
-pub fn of_cuda_suffix(version: &str) -> Option<(Build, Option<CudaVersion>)> {
+pub(super) fn of_cuda_suffix(version: &str) -> Option<(Build, Option<CudaVersion>)> {
     let version = version.get(..LONGEST).unwrap_or(version);
     if let Some((_, local)) = version.split_once('+') {
         let word = local.split(['.', '-', '_']).next().unwrap_or_default();

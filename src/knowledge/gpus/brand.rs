@@ -12,6 +12,7 @@
 //! `Quadro` or `NVIDIA RTX` (T400 to T1200) are left out.
 
 use super::products::without;
+use crate::knowledge::compat::BRANDS;
 
 /// `nvmlBrandType_t`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,21 +37,6 @@ pub enum Brand {
     TitanRtx,
 }
 
-/// Brands that a libcuda for forward compatibility names in its note (575.57.08 and 590.44.01): all but the
-/// consumers'.
-const FORWARD: [Brand; 10] = [
-    Brand::Quadro,
-    Brand::Tesla,
-    Brand::VApps,
-    Brand::VPc,
-    Brand::VCs,
-    Brand::VWs,
-    Brand::CloudGaming,
-    Brand::QuadroRtx,
-    Brand::NvidiaRtx,
-    Brand::Nvidia,
-];
-
 /// Boards that are of the brand `Nvidia`.
 const DATA_CENTRE: [&str; 36] = [
     "A2", "A10", "A10G", "A10M", "A16", "A30", "A30X", "A40", "A100", "A100X", "A800", "AX800", "H20", "H100", "H200",
@@ -72,7 +58,7 @@ impl Brand {
 
     /// Forward compatibility works on GPUs of this brand. Jetson's come without a brand and are not asked here.
     pub fn allows_forward_compatibility(self) -> bool {
-        FORWARD.contains(&self)
+        BRANDS.contains(&self.number())
     }
 
     /// The word that libnvidia-container hands to the evaluator of requirements (`src/driver.c`,

@@ -18,6 +18,7 @@ mod frameworks;
 mod images;
 mod kernel;
 mod nvml;
+mod own;
 mod platforms;
 mod python;
 mod words;
@@ -55,6 +56,7 @@ const ABSENT: &[&str] = &[
 
 /// All of them. Where two fit equally well, the former counts.
 pub const FILES: &[&[Text]] = &[
+    own::TEXTS,
     cli::TEXTS,
     device::TEXTS,
     engines::TEXTS,
