@@ -39,7 +39,7 @@ fn for_people_each_cause_has_its_way_out() {
     let ended = gpu_preflight(&["explain", "Error 804: forward compatibility was attempted on non supported HW"]).end();
     assert_eq!((ended.code(), ended.stderr.as_str()), (0, ""));
     assert!(ended.stdout.starts_with("line 1  Error 804: forward"), "{}", ended.stdout);
-    for wanted in ["[compat-on-unsupported-gpu]", "told by", "verify", "gpu-preflight image REF", "    do  "] {
+    for wanted in ["[compat-on-unsupported-gpu]", "told by", "verify", "gpu-preflight container ID", "    do  "] {
         assert!(ended.stdout.contains(wanted), "{wanted}: {}", ended.stdout);
     }
 }

@@ -72,8 +72,7 @@ fn major_mix(facts: &Facts<'_>) -> Judgement {
     let needs = needs::of(facts)?;
     // Those in one directory are meant for one program; environments of their own may differ.
     let mut sets: Vec<(&str, Vec<&needs::Need<'_>>)> = Vec::new();
-    let counts =
-        |need: &&needs::Need<'_>| need.sure && need.framework.is_some_and(|framework| framework.name != "ollama");
+    let counts = |need: &&needs::Need<'_>| need.framework.is_some_and(|framework| framework.name != "ollama");
     for need in needs.all.iter().filter(counts) {
         let place = environment_of(need.source);
         match sets.iter_mut().find(|(known, _)| *known == place) {
@@ -92,7 +91,9 @@ fn major_mix(facts: &Facts<'_>) -> Judgement {
         majors.push(need.cuda.number(0));
         is_first
     });
-    let what: Vec<String> = firsts.map(|need| format!("{} for CUDA {}", need.what, need.cuda)).collect();
+    let as_a_rule = |sure| if sure { "" } else { " as a rule" };
+    let what = firsts.map(|need| format!("{} for CUDA {}{}", need.what, need.cuda, as_a_rule(need.sure)));
+    let what: Vec<String> = what.collect();
     let what = list(what.iter().map(String::as_str));
     Failure::new(Severity::Warning, MIX)
         .foreign("what", &what)

@@ -185,6 +185,7 @@ pub(super) const TEXTS: &[Text] = &[
             "could not find tensorrt",
             "detected os",
             "found existing",
+            "telemetry",
         ],
         causes: &[
             medium("gpu-not-requested", "Mostly the container was started without a GPU."),
