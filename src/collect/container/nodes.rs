@@ -44,19 +44,19 @@ pub(super) fn inside(mappings: Option<&[IdMapping]>, id: u32) -> u32 {
 
 fn paths(root: &Tree) -> Result<Vec<String>, Unseen> {
     let mut paths = Vec::new();
-    for directory in std::iter::once("/dev").chain(DIRECTORIES) {
+    let mut directories = vec!["/dev"];
+    while let Some(directory) = directories.pop() {
         for name in root.list(directory, MOST_NAMES)?.unwrap_or_default() {
             let Some(name) = name.to_str() else { continue };
             let path = format!("{directory}/{name}");
-            if is_gpu_node(&path) && !DIRECTORIES.contains(&path.as_str()) {
+            if let Some(below) = DIRECTORIES.into_iter().find(|below| *below == path) {
+                directories.push(below);
+            } else if is_gpu_node(&path) {
                 if paths.len() == MOST_NODES {
                     return Err(Unseen::new(directory, format!("more than {MOST_NODES} nodes")));
                 }
                 paths.push(path);
             }
-        }
-        if directory == "/dev" && paths.is_empty() && root.stat("/dev/nvgpu")?.is_none() {
-            break;
         }
     }
     Ok(paths)

@@ -1,11 +1,13 @@
 //! Everything of the container that must be opened before the child gives up its rights.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
-use nix::sys::stat::{Mode, stat};
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat, openat2};
+use nix::sys::stat::{Mode, fstatat, stat};
 
 use super::Place;
 use super::cgroup::{Door, Group};
@@ -13,7 +15,7 @@ use crate::collect::tree::{Kind, Tree};
 use crate::model::Unseen;
 
 /// Longer than any `/proc/…/cgroup` of a process that a runtime placed.
-const CGROUP_LIMIT: usize = 64 << 10;
+const CGROUP_LIMIT: u64 = 64 << 10;
 
 const DIRECTORY: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 
@@ -46,7 +48,7 @@ impl Scene {
     fn inside(rootfs: &Path) -> Result<Self, Unseen> {
         let root = open(rootfs, DIRECTORY, Mode::empty()).map_err(|e| unseen(rootfs, e))?;
         let tree = tree_of(&root, rootfs)?;
-        let groups_fixed = groups_fixed(&process("thread-self")?);
+        let groups_fixed = groups_fixed(&Process::open("thread-self")?);
         Ok(Self { tree, root: Ok(root), user_namespace: Ok(None), groups_fixed, cgroup: Ok(None) })
     }
 
@@ -57,8 +59,8 @@ impl Scene {
         if pid <= 0 || !rootfs.is_absolute() {
             return Err(Unseen::new(rootfs.to_string_lossy(), format!("no way to it through process {pid}")));
         }
-        let process = process(&pid.to_string())?;
-        let above = process.label().join("root");
+        let process = Process::open(&pid.to_string())?;
+        let above = process.label.join("root");
         let label = above.join(rootfs.strip_prefix("/").unwrap_or(rootfs));
         let outer = open(&above, DIRECTORY, Mode::empty()).map_err(|e| unseen(&above, e))?;
         let how =
@@ -87,29 +89,54 @@ fn tree_of(root: &OwnedFd, label: &Path) -> Result<Tree, Unseen> {
     Ok(Tree::of(copy, Kind::Container, label))
 }
 
-fn process(name: &str) -> Result<Tree, Unseen> {
-    let path = PathBuf::from("/proc").join(name);
-    Tree::open(&path, Kind::Host).map_err(|e| Unseen::new(path.to_string_lossy(), e.kind().to_string()))
+/// A process's directory in `/proc`: what stands there is the kernel's, and always a plain file.
+struct Process {
+    directory: OwnedFd,
+    label: PathBuf,
+}
+
+impl Process {
+    fn open(name: &str) -> Result<Self, Unseen> {
+        let label = PathBuf::from("/proc").join(name);
+        let directory = open(&label, DIRECTORY, Mode::empty()).map_err(|e| unseen(&label, e))?;
+        Ok(Self { directory, label })
+    }
+
+    /// The first of a file's bytes, as many as this.
+    fn read(&self, name: &str, limit: u64) -> nix::Result<Vec<u8>> {
+        let file = openat(&self.directory, name, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+        let mut bytes = Vec::with_capacity(1024);
+        let read = File::from(file).take(limit).read_to_end(&mut bytes);
+        read.map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(0)))?;
+        Ok(bytes)
+    }
 }
 
 /// `setns` into the own namespace fails, so it is compared first.
-fn user_namespace(process: &Tree) -> Result<Option<OwnedFd>, Unseen> {
-    let path = process.label().join("ns/user");
-    let namespace = open(&path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(|e| unseen(&path, e))?;
-    let theirs = nix::sys::stat::fstat(&namespace).map_err(|e| unseen(&path, e))?;
+fn user_namespace(process: &Process) -> Result<Option<OwnedFd>, Unseen> {
+    const NAME: &str = "ns/user";
+    let path = process.label.join(NAME);
+    let theirs = fstatat(&process.directory, NAME, AtFlags::empty()).map_err(|e| unseen(&path, e))?;
     let ours = stat("/proc/thread-self/ns/user").map_err(|e| unseen(Path::new("/proc/thread-self/ns/user"), e))?;
-    Ok(((theirs.st_dev, theirs.st_ino) != (ours.st_dev, ours.st_ino)).then_some(namespace))
+    if (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino) {
+        return Ok(None);
+    }
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    openat(&process.directory, NAME, flags, Mode::empty()).map(Some).map_err(|e| unseen(&path, e))
 }
 
 /// Not readable means: try, and see whether the kernel allows it.
-fn groups_fixed(process: &Tree) -> bool {
-    matches!(process.read_text("setgroups", 64), Ok(Some(text)) if text.trim() == "deny")
+fn groups_fixed(process: &Process) -> bool {
+    matches!(process.read("setgroups", 64), Ok(text) if text.trim_ascii() == b"deny")
 }
 
-fn cgroup(process: &Tree) -> Result<Option<Door>, Unseen> {
-    // without cgroups there is no such file
-    let read = |tree: &Tree| Ok(tree.read("cgroup", CGROUP_LIMIT)?.unwrap_or_default());
-    let group = Group::to_enter(&read(process)?, &read(&self::process("thread-self")?)?);
+fn cgroup(process: &Process) -> Result<Option<Door>, Unseen> {
+    let read = |process: &Process| match process.read("cgroup", CGROUP_LIMIT) {
+        // without cgroups there is no such file
+        Err(Errno::ENOENT) => Ok(Vec::new()),
+        read => read.map_err(|e| unseen(&process.label.join("cgroup"), e)),
+    };
+    let group = Group::to_enter(&read(process)?, &read(&Process::open("thread-self")?)?);
     group.map(Group::find).transpose()
 }
 

@@ -50,7 +50,9 @@ pub fn is_near(name: &str) -> bool {
         return false;
     }
     let upper = name.to_ascii_uppercase();
-    distance(&upper, DISABLE) <= 2 || LIKE.iter().any(|like| distance(&upper, like) <= 1)
+    // most names are of another length, which is quicker to see
+    let within = |name: &str, most: usize| upper.len().abs_diff(name.len()) <= most && distance(&upper, name) <= most;
+    within(DISABLE, 2) || LIKE.iter().any(|like| within(like, 1))
 }
 
 /// Letters to put in, take out or change, to make one text of the other (Levenshtein).
