@@ -81,7 +81,7 @@ pub const SIGNS: &[Sign] = &[
     sign("docker-is-snap", "nvidia-smi works on the host, and command -v docker says /snap/bin/docker.", &[HOST, "command -v docker; snap list docker"]),
     sign("build-time-no-gpu", "The line was printed by a RUN step of docker build; docker run --gpus all works.", &[]),
     sign("nested-privileged-device-mismatch", "The engine runs in a privileged container, with more nodes in /dev than directories in /proc/driver/nvidia/gpus.", &[HOST, "ls /dev/nvidia[0-9]* /proc/driver/nvidia/gpus"]),
-    sign("wsl-toolkit-too-old-for-driver", "It is WSL, nvidia-smi shows a driver of 555 or newer, and the toolkit is older than 1.16.", &[HOST, "nvidia-ctk --version; ls /usr/lib/wsl/lib"]),
+    sign("wsl-toolkit-too-old-for-driver", "It is WSL, nvidia-smi shows a driver of 555 or newer, and the toolkit is older than 1.14.4.", &[HOST, "nvidia-ctk --version; ls /usr/lib/wsl/lib"]),
     sign("jetson-use-runtime", "The machine is a Jetson, and it works with --runtime nvidia.", &[CONTAINER, "cat /etc/nv_tegra_release"]),
     sign("jetson-l4t-mismatch", "The image's tag has another release of L4T (r32, r35, r36) than /etc/nv_tegra_release.", &["gpu-preflight image REF", "cat /etc/nv_tegra_release"]),
     sign("jetson-wrong-toolkit-build", "The machine is a Jetson with JetPack 4 or 5, and the toolkit did not come from JetPack's own packages.", &[HOST, "cat /etc/nv_tegra_release; dpkg -l | grep nvidia-container"]),
