@@ -102,13 +102,13 @@ impl Process {
         Ok(Self { directory, label })
     }
 
-    /// The first of a file's bytes, as many as this.
+    /// A whole file. More than `limit` bytes are EFBIG: what is cut off might be the line that is asked for.
     fn read(&self, name: &str, limit: u64) -> nix::Result<Vec<u8>> {
         let file = openat(&self.directory, name, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
         let mut bytes = Vec::with_capacity(1024);
-        let read = File::from(file).take(limit).read_to_end(&mut bytes);
-        read.map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(0)))?;
-        Ok(bytes)
+        let read = File::from(file).take(limit + 1).read_to_end(&mut bytes);
+        let length = read.map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(0)))?;
+        if u64::try_from(length).is_ok_and(|length| length <= limit) { Ok(bytes) } else { Err(Errno::EFBIG) }
     }
 }
 
@@ -142,4 +142,20 @@ fn cgroup(process: &Process) -> Result<Option<Door>, Unseen> {
 
 fn unseen(path: &Path, errno: Errno) -> Unseen {
     Unseen::new(path.to_string_lossy(), format!("failed with {errno:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_too_long_is_unseen_and_not_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("cgroup"), "5:devices:/a\n").unwrap();
+        let process =
+            Process { directory: open(dir.path(), DIRECTORY, Mode::empty()).unwrap(), label: dir.path().to_owned() };
+        assert_eq!(process.read("cgroup", 13).unwrap(), b"5:devices:/a\n");
+        assert_eq!(process.read("cgroup", 12), Err(Errno::EFBIG));
+        assert_eq!(process.read("setgroups", 12), Err(Errno::ENOENT));
+    }
 }
