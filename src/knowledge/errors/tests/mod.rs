@@ -7,8 +7,10 @@ use proptest::prelude::*;
 use super::reader::PIECE;
 use super::{Reader, Reading, Tables};
 
+mod notes;
 mod programs;
 mod wordings;
+mod wordings_of_images;
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables::new().expect("usable tables"));
 

@@ -10,10 +10,12 @@ use super::{Code, Text, codes};
 mod benign;
 mod cdi;
 mod cli;
+mod cli_mounts;
 mod cuda;
 mod cuda_at_work;
 mod device;
 mod engines;
+mod entrypoints;
 mod frameworks;
 mod images;
 mod kernel;
@@ -58,6 +60,7 @@ const ABSENT: &[&str] = &[
 pub const FILES: &[&[Text]] = &[
     own::TEXTS,
     cli::TEXTS,
+    cli_mounts::TEXTS,
     device::TEXTS,
     engines::TEXTS,
     cdi::TEXTS,
@@ -65,6 +68,7 @@ pub const FILES: &[&[Text]] = &[
     kernel::TEXTS,
     nvml::TEXTS,
     images::TEXTS,
+    entrypoints::TEXTS,
     frameworks::TEXTS,
     python::TEXTS,
     cuda::TEXTS,
