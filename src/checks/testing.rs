@@ -298,13 +298,7 @@ impl World {
     /// Judges with one check.
     pub(crate) fn judge(&self, id: &str) -> Judgement {
         let (_, check) = checks::find(id).unwrap_or_else(|| panic!("no check {id}"));
-        let facts = Facts {
-            host: &self.host,
-            image: &self.image,
-            container: &self.container,
-            knowledge: &BUILT_IN,
-            place: self.place,
-        };
+        let facts = self.facts();
         assert!(check.places.contains(&self.place), "{id} is not asked at {:?}", self.place);
         let judgement = (check.judge)(&facts);
         if let Some(failure) = judgement.as_ref().ok().and_then(|o| o.failure()) {

@@ -1,5 +1,7 @@
 //! Paths inside a container, as words: nothing here looks at a file.
 
+pub(super) use crate::knowledge::toolkit::base_name as file_name;
+
 /// The path without `.`, `..`, empty components and a trailing slash, always absolute: what a runtime
 /// makes of a destination (runc `pathrs`, crun `chroot_realpath` without links).
 pub(super) fn clean(path: &str) -> String {
@@ -14,11 +16,6 @@ pub(super) fn clean(path: &str) -> String {
         }
     }
     format!("/{}", kept.join("/"))
-}
-
-/// The last component.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// What is left of a path below a directory: empty for the directory itself, else with a leading slash.

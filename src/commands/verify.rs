@@ -31,9 +31,9 @@ pub(crate) fn verify(causes: &mut [Explained], target: Option<&Path>, common: &C
 /// What is so with the container itself is nearer than what is so with the machine, and a machine in order says
 /// nothing of a container that lacks something.
 fn verdict(id: &str, of_container: Option<&[Judged]>, of_machine: &[Judged]) -> Verified {
-    let of = |judged: &'_ [Judged]| judged.iter().position(|one| one.check.id == id);
-    let container = of_container.and_then(|judged| judged.get(of(judged)?));
-    let machine = of(of_machine).and_then(|place| of_machine.get(place));
+    let is_it = |one: &&Judged| one.check.id == id;
+    let container = of_container.and_then(|judged| judged.iter().find(is_it));
+    let machine = of_machine.iter().find(is_it);
     let both = || [container, machine].into_iter().flatten();
     if let Some(failure) = both().find_map(|one| one.judgement.as_ref().ok().and_then(Outcome::failure)) {
         return Verified::Confirmed(cut(&fill(failure.message, &failure.args), WORDS));

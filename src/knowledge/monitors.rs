@@ -1,6 +1,8 @@
 //! Programs that look after GPUs without computing on them: they go through NVML, which needs neither
 //! libcuda nor `/dev/nvidia-uvm`, and work where CUDA does not.
 
+use super::toolkit::base_name;
+
 /// By the names of their programs, as of 2026-08: NVIDIA's own (driver, DCGM, GPU operator), and those of
 /// their own projects (nvtop, nvitop, gpustat, exporters for Prometheus, general monitors).
 const NAMES: [&str; 29] = [
@@ -45,7 +47,7 @@ const AROUND: [&str; 16] = [
 
 /// One of the words is such a program, alone in its command: in `sh -c "nvidia-smi && train"` it is not.
 pub fn is_monitor(args: &[String]) -> bool {
-    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let name = |word| base_name(word).to_owned();
     args.iter().take(WORDS).any(|arg| {
         let parts = arg.split([';', '&', '|', '\n']).map(str::trim).filter(|part| !part.is_empty());
         // `while true; do nvidia-smi; sleep 5; done`

@@ -1,6 +1,7 @@
 //! What a container's command tells of the program that will run, and of the environment it will run in.
 
 use super::monitors::is_monitor;
+use super::toolkit::base_name;
 
 /// What is looked at of a command line: launchers, and the program behind them.
 const WORDS: usize = 8;
@@ -74,7 +75,7 @@ const CHOICES: [&str; 16] = [
 
 fn name(word: &str) -> &str {
     let program = word.split_whitespace().next().unwrap_or_default();
-    program.rsplit('/').next().unwrap_or_default()
+    base_name(program)
 }
 
 /// Nothing speaks for a framework being what it runs: it is a monitor, another program, or a shell with nothing to do.

@@ -117,6 +117,11 @@ pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// What is before it, without the slash; nothing for a bare name and below the root.
+pub fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
 /// NVIDIA's runtime, by the name of the program: the plain one, or one with its mode in the name.
 pub fn is_runtime(program: &str) -> bool {
     matches!(

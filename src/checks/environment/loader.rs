@@ -1,6 +1,7 @@
 //! A libcuda of the image's own that `LD_LIBRARY_PATH` puts before the driver's.
 
 use crate::checks::not_applicable;
+use crate::knowledge::toolkit::parent;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::{Container, Facts, Unknown};
 
@@ -51,10 +52,6 @@ fn is_injected(container: &Container, library: &str) -> Result<bool, Unknown> {
         let place = trim(&mount.destination);
         place != "/" && library.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }))
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
 fn trim(path: &str) -> &str {

@@ -4,7 +4,6 @@ use super::gpus::{self, Product};
 use super::libcuda;
 use super::meant;
 use super::needs::{self, Need};
-use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::knowledge::frameworks::{Archs, Coverage, architectures, covers, minimum_capability};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
@@ -81,12 +80,10 @@ fn severity(certain: bool) -> Severity {
 }
 
 /// The GPUs, for messages, and the capability of the first.
-fn named(failure: Failure, gpus: &[&Known]) -> Failure {
-    let mut names: Vec<String> = gpus.iter().map(|(gpu, _)| gpu.label()).collect();
-    names.dedup();
-    let capability = gpus.first().map_or_else(String::new, |(_, capability)| capability.to_string());
+fn named(failure: Failure, lacking: &[&Known]) -> Failure {
+    let capability = lacking.first().map_or_else(String::new, |(_, capability)| capability.to_string());
     failure
-        .foreign("gpu", list(names.iter().map(String::as_str)))
+        .foreign("gpu", gpus::names(lacking.iter().map(|(gpu, _)| gpu)))
         .saw("host.gpus.compute_capability", &capability, "the tables of GPUs")
         .arg("capability", capability)
 }
@@ -94,23 +91,24 @@ fn named(failure: Failure, gpus: &[&Known]) -> Failure {
 fn lacks_code(facts: &Facts<'_>) -> Judgement {
     let Some(certain) = concerned(facts)? else { return not_applicable() };
     let needs = needs::of(facts)?;
-    let frameworks = || needs.all.iter().filter(|need| need.framework.is_some());
-    if !frameworks().any(|need| carries(facts, need).is_some() || least(need).is_some()) {
+    let frameworks = needs.all.iter().filter(|need| need.framework.is_some());
+    let known = frameworks.map(|need| (need, carries(facts, need), least(need)));
+    let known: Vec<_> = known.filter(|(_, archs, least)| archs.is_some() || least.is_some()).collect();
+    if known.is_empty() {
         return not_applicable();
     }
     let (gpus, whole) = known_gpus(facts)?;
-    for need in frameworks() {
-        let lacks = |(_, capability): &&Known| match carries(facts, need) {
-            Some((archs, _)) => covers(&archs, *capability) == Coverage::No,
-            None => least(need).is_some_and(|least| *capability < least),
+    for (need, carried, least) in known {
+        let lacks = |(_, capability): &&Known| match &carried {
+            Some((archs, _)) => covers(archs, *capability) == Coverage::No,
+            None => least.is_some_and(|least| *capability < least),
         };
         let lacking: Vec<&Known> = gpus.iter().filter(lacks).collect();
         if lacking.is_empty() {
             continue;
         }
         // Somebody's own build of the same version may have code for it; only a published one is known.
-        let published =
-            need.sure && carries(facts, need).is_some_and(|(archs, published)| archs.confirmed && published);
+        let published = need.sure && carried.is_some_and(|(archs, published)| archs.confirmed && published);
         let all = lacking.len() == gpus.len() && whole && needs.complete && needs.all.len() == 1;
         let message = if published { LACKS } else { SEEMS_TO_LACK };
         let failure = Failure::new(severity(published && all && certain), message).foreign("what", &need.what).saw(

@@ -171,6 +171,11 @@ fn used<'a>(facts: &Facts<'a>) -> Result<Option<Used<'a>>, Unknown> {
     }
 }
 
+/// For messages.
+fn version_of(compat: &Compat) -> String {
+    compat.version.as_ref().map_or_else(|| "of its own".to_owned(), ToString::to_string)
+}
+
 fn knows_modes(facts: &Facts<'_>) -> bool {
     let release = facts.host.toolkit.version.seen().and_then(Option::as_ref);
     facts.container.gpu_given.seen() == Some(&Given::LegacyHook)
@@ -196,7 +201,7 @@ impl Used<'_> {
             By::Toolkit => "NVIDIA's toolkit",
             By::Program(variable) => variable,
         };
-        let version = self.compat.version.as_ref().map_or_else(|| "of its own".to_owned(), ToString::to_string);
+        let version = version_of(self.compat);
         Failure::new(severity, message)
             .arg("version", &version)
             .arg("driver", self.driver)
@@ -210,9 +215,7 @@ impl Used<'_> {
     }
 
     fn products(&self) -> String {
-        let mut names: Vec<String> = self.gpus.iter().map(Product::label).collect();
-        names.dedup();
-        list(names.iter().map(String::as_str))
+        gpus::names(self.gpus.iter())
     }
 }
 
@@ -301,7 +304,7 @@ fn not_enabled(facts: &Facts<'_>) -> Judgement {
     if outcome(facts.knowledge, &question).map(|decided| decided.outcome) != Ok(Outcome::Forward) {
         return not_applicable();
     }
-    let version = compat.version.as_ref().map_or_else(|| "of its own".to_owned(), ToString::to_string);
+    let version = version_of(compat);
     Failure::new(Severity::Warning, IGNORED)
         .arg("version", &version)
         .arg("why", reason(release.filter(|_| ignored)))

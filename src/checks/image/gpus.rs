@@ -1,5 +1,6 @@
 //! Which products the container's GPUs are.
 
+use crate::checks::nodes::role::list;
 use crate::checks::request::asked;
 use crate::knowledge::compat;
 use crate::knowledge::gpus::Brand;
@@ -40,6 +41,13 @@ impl Product {
             (None, None) => "GPU".to_owned(),
         }
     }
+}
+
+/// Several, for messages.
+pub(super) fn names<'a>(products: impl Iterator<Item = &'a Product>) -> String {
+    let mut names: Vec<String> = products.map(Product::label).collect();
+    names.dedup();
+    list(names.iter().map(String::as_str))
 }
 
 /// The container's GPUs. Where all of the machine's are of one kind it matters not which were given, and

@@ -7,7 +7,7 @@ use crate::knowledge::compat::{Activation, Way, toolkit_activates};
 use crate::knowledge::cuda::Answer;
 use crate::knowledge::driver_files::DIRECTORIES as OF_DRIVERS;
 use crate::knowledge::programs::chooses_environment;
-use crate::knowledge::toolkit::{DRIVER_LAST, older};
+use crate::knowledge::toolkit::{DRIVER_LAST, base_name, older, parent};
 use crate::model::container::Given;
 use crate::model::image::{Compat, Reach};
 use crate::model::{CudaVersion, DriverVersion, Facts, Place, Unknown};
@@ -96,8 +96,7 @@ fn of_driver(facts: &Facts<'_>) -> Result<Vec<String>, Unknown> {
     if facts.container.legacy_still_to_run() {
         return Ok(OF_DRIVERS.map(str::to_owned).to_vec());
     }
-    let directory = |path: &String| path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
-    Ok(facts.container.libcuda.known()?.iter().map(directory).collect())
+    Ok(facts.container.libcuda.known()?.iter().map(|path| parent(path).to_owned()).collect())
 }
 
 /// The environment leads the loader to the driver's before it looks at anything that a tool of NVIDIA's told it.
@@ -139,9 +138,8 @@ fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
     if *container.gpu_given.known()? == Given::LegacyHook {
         return Ok(None);
     }
-    let mut arguments = container.hooks.known()?.items.iter().flat_map(|hook| &hook.args);
-    let name = reach.source.rsplit('/').next().unwrap_or_default();
-    if !arguments.any(|argument| argument == "update-ldcache") {
+    let name = base_name(&reach.source);
+    if !has_argument(facts, |argument| argument == "update-ldcache")? {
         return Ok((reach.cached != Some(false)).then_some(true));
     }
     if name < "00-nvcr-" {
@@ -154,6 +152,12 @@ fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
     })
 }
 
+/// One of the container's hooks is called with such an argument.
+fn has_argument(facts: &Facts<'_>, is_it: impl Fn(&str) -> bool) -> Result<bool, Unknown> {
+    let hooks = &facts.container.hooks.known()?.items;
+    Ok(hooks.iter().flat_map(|hook| &hook.args).any(|argument| is_it(argument)))
+}
+
 /// Whether NVIDIA's toolkit puts it before the driver's, and whether that is certain; `None`: it does not.
 fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Result<Option<bool>, Unknown> {
     let container = facts.container;
@@ -163,12 +167,7 @@ fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Res
         _ => return Ok(None),
     };
     let toolkit = &facts.host.toolkit;
-    let has_hook = container
-        .hooks
-        .known()?
-        .items
-        .iter()
-        .any(|hook| hook.args.iter().any(|argument| argument == "enable-cuda-compat"));
+    let has_hook = has_argument(facts, |argument| argument == "enable-cuda-compat")?;
     let config = if way == Way::Cli { toolkit.config.known()?.as_ref() } else { None };
     let mode = config.and_then(|config| config.cuda_compat_mode.as_deref());
     let disabled = config.is_some_and(|config| config.disable_cuda_compat_hook == Some(true));
@@ -187,8 +186,7 @@ fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Res
         return Ok(Some(driver.number(0) < OF_OLD_TIMES));
     }
     // the hook may be told to look elsewhere, and does nothing where the image has no cache to change
-    let hooks = &container.hooks.known()?.items;
-    let elsewhere = hooks.iter().flat_map(|hook| &hook.args).any(|arg| arg.starts_with("--cuda-compat-container-root"));
+    let elsewhere = has_argument(facts, |argument| argument.starts_with("--cuda-compat-container-root"))?;
     Ok(match activates(release) {
         Some(Activation::Ignored) => None,
         Some(Activation::ByHook) => Some(compat.cache && !elsewhere),
@@ -244,7 +242,7 @@ fn other_is_found(facts: &Facts<'_>) -> bool {
     let mounts = facts.container.mounts.seen().map_or(&[][..], |mounts| &mounts.items);
     let compat = facts.image.compat.seen().map_or(&[][..], |compat| &compat.items);
     found.iter().any(|path| {
-        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let directory = parent(path);
         let given = mounts.iter().any(|mount| mount.destination == *path || mount.destination == directory);
         !given && !OF_DRIVERS.contains(&directory) && !compat.iter().any(|known| known.directory == directory)
     })

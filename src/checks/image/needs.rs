@@ -2,6 +2,7 @@
 //! that the image itself is made of.
 
 use crate::knowledge::cuda::is_release;
+use crate::knowledge::toolkit::base_name;
 use crate::model::image::{Build, Framework};
 use crate::model::{CudaVersion, Facts, Unknown};
 
@@ -63,7 +64,7 @@ pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Needs<'a>, Unknown> {
                 continue;
             }
             let what = match runtime.source.strip_suffix(".dist-info") {
-                Some(package) => package.rsplit('/').next().unwrap_or_default(),
+                Some(package) => base_name(package),
                 None => runtime.source.as_str(),
             };
             all.push(Need {

@@ -1,7 +1,9 @@
 //! The ways in which this machine hands GPUs to containers, by its files: an installed engine with its
 //! mechanism registered. Programs of the toolkit alone are none.
 
-use crate::knowledge::toolkit::{self, CLI, HOOK, JIT_CDI, RUNTIME, base_name, is_runtime, is_where_programs_are};
+use crate::knowledge::toolkit::{
+    self, CLI, HOOK, JIT_CDI, RUNTIME, base_name, is_runtime, is_where_programs_are, parent,
+};
 use crate::model::host::{CdiSpec, Engine, EngineKind, Majors};
 use crate::model::{Host, Severity, Unknown};
 
@@ -120,7 +122,7 @@ pub(in crate::checks) fn is_searched(engine: &Engine, spec: &CdiSpec) -> bool {
 
 /// The specification's directory.
 pub(super) fn directory(spec: &CdiSpec) -> String {
-    canonical(spec.path.rsplit_once('/').map_or("", |(directory, _)| directory))
+    canonical(parent(&spec.path))
 }
 
 /// `/var/run` is a link to `/run`.

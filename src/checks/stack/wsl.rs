@@ -3,7 +3,7 @@
 use super::ways;
 use crate::checks::not_applicable;
 use crate::checks::request::asked::has_legacy_hook;
-use crate::knowledge::toolkit::{CDI_HOOK, WSL_DXGDMAL, older};
+use crate::knowledge::toolkit::{CDI_HOOK, WSL_DXGDMAL, older, parent};
 use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::{DriverLibrary, Platform};
@@ -65,10 +65,6 @@ fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
         .saw("host.toolkit.version", release, "package database")
         .saw("host.driver.libraries", &library.path, &library.path)
         .found()
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::collect::loader::{self, Directory};
 use crate::collect::paths::clean;
 use crate::knowledge::compat::note_of_elf;
 use crate::knowledge::driver_files::DIRECTORIES;
+use crate::knowledge::toolkit::base_name;
 use crate::model::DriverVersion;
 use crate::model::image::{Compat, CompatNote, Reach};
 
@@ -68,8 +69,8 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
         // with more than one to choose from NVIDIA's hook does nothing
         let by_link = walk.will_be_covered(&format!("{LINK}/compat"));
         let current = alone && !by_link && target.is_some_and(|target| directory == format!("{target}/compat"));
-        let cache = cache.get_or_insert_with(|| walk.cache()).clone();
-        let reach = reach(told, &directory, target, cache.as_deref()).filter(|_| loadable);
+        let cache = cache.get_or_insert_with(|| walk.cache()).as_deref();
+        let reach = reach(told, &directory, target, cache).filter(|_| loadable);
         found.push(Compat { directory, current, cache: cache.is_some(), version, note, reach });
     }
     found
@@ -95,7 +96,7 @@ fn library(walk: &mut Walk<'_>, directory: String) -> Option<Library> {
     let loadable = names.iter().any(|name| name == "libcuda.so.1");
     let link = format!("{directory}/libcuda.so.1");
     let target = if loadable { walk.link(&link) } else { None };
-    let by_link = target.as_deref().and_then(|target| full(target.rsplit('/').next().unwrap_or_default()));
+    let by_link = target.as_deref().and_then(|target| full(base_name(target)));
     let first = names.iter().find_map(|name| full(name).map(|version| (name, version)));
     // as NVIDIA's hook looks for it: `libcuda.so.*.*`
     let alone =

@@ -144,11 +144,11 @@ mod tests {
         let hints = Hints {
             environment: Some(&environment),
             args: &args,
-            working_directory: Some("/work"),
+            working_directory: Some("/project"),
             ..Hints::default()
         };
         let further: Vec<String> = hints.libraries().0.split_off(LIBRARIES.len());
-        let expected = ["/srv/server", "/root/.local", "/srv/env", "/work/.venv", "/work/venv", "/opt/py"];
+        let expected = ["/srv/server", "/root/.local", "/srv/env", "/project/.venv", "/project/venv", "/opt/py"];
         assert_eq!(further, expected.map(|prefix| format!("{prefix}/lib")));
         assert_eq!(hints.programs(), ["/app", "/srv/server/bin", "/opt/lib"]);
         assert_eq!(Hints::default().libraries().0.len(), LIBRARIES.len() + 1);

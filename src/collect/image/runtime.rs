@@ -2,6 +2,7 @@
 
 use super::walk::Walk;
 use crate::knowledge::cuda::is_release;
+use crate::knowledge::toolkit::base_name;
 use crate::model::CudaVersion;
 use crate::model::image::CudaLibrary;
 
@@ -31,7 +32,7 @@ pub(super) fn add(walk: &mut Walk<'_>, directory: &str, names: &[String], found:
         let Some(mut version) = version_of(name) else { continue };
         if version.as_str().split('.').count() < 3
             && let Some(target) = walk.link(&path)
-            && let Some(exact) = target.rsplit('/').next().and_then(version_of)
+            && let Some(exact) = version_of(base_name(&target))
         {
             version = exact;
         }

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use super::places::Hints;
 use crate::collect::paths::{below, clean};
 use crate::collect::tree::Tree;
+use crate::knowledge::toolkit::parent;
 use crate::model::Unseen;
 
 /// What is looked at in all: a root file system may hold any number of names.
@@ -152,8 +153,7 @@ impl<'a> Walk<'a> {
         let link = self.rootfs.link(path);
         let target = self.note(link)??;
         let target = target.to_str()?;
-        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-        Some(if target.starts_with('/') { target.to_owned() } else { format!("{directory}/{target}") })
+        Some(if target.starts_with('/') { target.to_owned() } else { format!("{}/{target}", parent(path)) })
     }
 
     pub(super) fn note<T>(&mut self, looked: Result<T, Unseen>) -> Option<T> {

@@ -3,6 +3,7 @@
 use super::default_cuda::default_cuda;
 use super::normalised;
 use super::version::{major_minor, of_cuda_suffix, of_digits, of_post};
+use crate::knowledge::toolkit::base_name;
 use crate::model::image::Build;
 use crate::model::{CudaVersion, Release};
 
@@ -74,7 +75,7 @@ pub fn of_library(path: &str) -> Option<Recognised> {
     let found = |name, cuda| Recognised { name, build: Build::Cuda, cuda, sure: true, version_file: None };
     let (directory, file) = path.rsplit_once('/')?;
     if file.starts_with("libggml-cuda.so") {
-        let backend = directory.rsplit('/').next().unwrap_or_default();
+        let backend = base_name(directory);
         return Some(match backend.strip_prefix("cuda_v") {
             Some(digits) => found("ollama", of_digits(digits)),
             None if directory.contains("/ollama") => found("ollama", None),
