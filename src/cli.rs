@@ -35,6 +35,8 @@ pub enum Command {
         /// A directory or file needs a `/` in its name (`./bundle`); digits are a pid; else it is an id.
         target: PathBuf,
     },
+    /// Judge an image before it is deployed: does it suit this machine, or stated ones?
+    Image(Image),
     /// Say what an error text means: its causes, how to verify them, what to do.
     Explain(Explain),
     /// List the checks, or show one on its own page.
@@ -49,6 +51,29 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+}
+
+/// Which image, and for what.
+#[derive(Debug, Args)]
+pub struct Image {
+    /// A tag or digest, looked for in docker, podman and containerd; `docker:`, `podman:`, `containerd:[NS/]`,
+    /// `registry:`, `oci:DIR[:TAG]`, `oci-archive:FILE`, `docker-archive:FILE`, `rootfs:DIR` name the place; `-` is an
+    /// archive on standard input, and a path begins with `/`, `./` or `../`.
+    #[arg(value_name = "REF")]
+    pub reference: String,
+    /// How deep to look.
+    #[arg(long, value_enum, default_value_t, env = "GPU_PREFLIGHT_DEPTH")]
+    pub depth: Depth,
+}
+
+/// How deep to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Depth {
+    /// At the configuration alone.
+    Config,
+    /// Inside.
+    #[default]
+    Files,
 }
 
 /// What to explain.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::files::Files;
 use super::paths::clean;
-use super::tree::Tree;
 use crate::model::Unseen;
 
 /// Files of a configuration, and directories in all; a loader's configuration may name any number.
@@ -35,7 +35,7 @@ pub(super) fn of_environment(environment: &BTreeMap<String, String>) -> Vec<Dire
 }
 
 /// The directories of the loader's configuration files, and the first of these that could not be read.
-pub(super) fn configured(rootfs: &Tree) -> (Vec<Directory>, Option<Unseen>) {
+pub(super) fn configured(rootfs: &dyn Files) -> (Vec<Directory>, Option<Unseen>) {
     let mut read = Read { rootfs, directories: Vec::new(), unseen: None };
     match read.text(MAIN) {
         Some(text) => read.file(MAIN, &text, true),
@@ -52,7 +52,7 @@ pub(super) fn configured(rootfs: &Tree) -> (Vec<Directory>, Option<Unseen>) {
 }
 
 struct Read<'a> {
-    rootfs: &'a Tree,
+    rootfs: &'a dyn Files,
     directories: Vec<Directory>,
     unseen: Option<Unseen>,
 }
@@ -106,7 +106,7 @@ fn is_conf(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::tree::Kind;
+    use crate::collect::tree::{Kind, Tree};
 
     fn laid(files: &[(&str, &str)]) -> (Vec<(String, String)>, bool) {
         let dir = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 pub mod child;
 pub mod container;
+pub mod files;
 pub mod host;
 pub mod image;
 pub mod knowledge;

@@ -14,6 +14,8 @@ mod explain;
 #[cfg(feature = "cli")]
 mod host;
 #[cfg(feature = "cli")]
+mod image;
+#[cfg(feature = "cli")]
 mod output;
 #[cfg(feature = "cli")]
 mod setting;
@@ -50,6 +52,7 @@ mod entry {
             Command::Hook { args } => return ExitCode::from(super::hook::run(args.iter().cloned())),
             Command::Host => ("host", super::host::run(&cli.common)),
             Command::Container { target } => ("container", super::container::run(target, &cli.common)),
+            Command::Image(asked) => ("image", super::image::run(asked, &cli.common)),
             Command::Explain(asked) => ("explain", super::explain::run(asked, &cli.common)),
             Command::Checks { id } => ("checks", super::checks::run(id.as_deref(), &cli.common)),
         };

@@ -1,12 +1,23 @@
-//! Facts of an image. Here: the little that a bundle's root file system tells at a glance.
+//! Facts of an image.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{CudaVersion, DriverVersion, Observed, Parts};
 
+mod configuration;
+mod contents;
+
+pub use configuration::{Configuration, HealthCheck};
+pub use contents::{
+    CodeGroup, DeviceCode, DriverFile, DriverFileKind, Libc, LibcKind, Manager, MissingLibrary, Package,
+};
+
 /// What was seen of the image.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Image {
+    /// What its configuration says; `None`: there is none to see, as of a container's root file system.
+    #[serde(skip)]
+    pub configuration: Option<Configuration>,
     /// The processor its dynamic loader is for, in the words of the image specification (`amd64`,
     /// `arm64`, …); `None` if it has no loader at a known place.
     pub architecture: Observed<Option<String>>,
@@ -23,6 +34,20 @@ pub struct Image {
     /// Directories with a libcuda for forward compatibility.
     #[serde(skip)]
     pub compat: Observed<Parts<Compat>>,
+    /// Its C library; `None`: it has none at a known place.
+    pub libc: Observed<Option<Libc>>,
+    /// Files of NVIDIA's driver in it, stubs and empty ones included.
+    #[serde(serialize_with = "items")]
+    pub driver_files: Observed<Parts<DriverFile>>,
+    /// Packages that bring CUDA or a part of it, and those beside them that tell which is used.
+    #[serde(skip)]
+    pub packages: Observed<Parts<Package>>,
+    /// Machine code for GPUs, library by library. Looked at by `image` alone: in the hook it is unknown.
+    #[serde(skip)]
+    pub device_code: Observed<Parts<DeviceCode>>,
+    /// Shared libraries of CUDA that frameworks load and that are not there.
+    #[serde(skip)]
+    pub missing: Observed<Parts<MissingLibrary>>,
 }
 
 /// Of a list that was read in part, what was read.

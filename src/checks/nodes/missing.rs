@@ -174,8 +174,10 @@ mod tests {
             assert_eq!((failure.severity, action(&failure)), (Severity::Error, Action::LoadModule));
             let failure = lacking_node(World::legacy(1, LegacyState::HasRun), node, false).short(id);
             assert_eq!((failure.severity, action(&failure)), (Severity::Error, Action::PassGpu));
-            for whole in [World::cdi(1), World::legacy(1, LegacyState::HasRun), World::machine(1), World::plain()] {
-                whole.silent(id);
+            let worlds: [fn() -> World; 4] =
+                [|| World::cdi(1), || World::legacy(1, LegacyState::HasRun), || World::machine(1), World::plain];
+            for make in worlds {
+                make().silent(id);
             }
         }
     }

@@ -19,6 +19,8 @@ mod libcuda;
 mod locate;
 mod names;
 pub mod nodes;
+#[cfg(feature = "cli")]
+mod of_image;
 mod origin;
 mod procfs;
 mod request;
@@ -35,6 +37,8 @@ pub use assemble::{Call, from_spec};
 pub use bundle::{Reading, read_bundle};
 pub use hook::{Called, Inside};
 pub use locate::{Located, by_id};
+#[cfg(feature = "cli")]
+pub use of_image::of_image;
 pub use running::read_pid;
 pub use spec::Spec;
 pub use state::State;

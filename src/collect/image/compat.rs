@@ -1,17 +1,13 @@
 //! The libraries for forward compatibility that an image brings, and whether its loader is led to them.
 
-use std::io::Read as _;
-use std::io::{Seek as _, SeekFrom};
-
 use super::places::Hints;
 use super::walk::Walk;
 use crate::collect::loader::{self, Directory};
 use crate::collect::paths::clean;
-use crate::knowledge::compat::note_of_elf;
 use crate::knowledge::driver_files::DIRECTORIES;
 use crate::knowledge::toolkit::base_name;
 use crate::model::DriverVersion;
-use crate::model::image::{Compat, CompatNote, Reach};
+use crate::model::image::{Compat, Reach};
 
 /// NVIDIA's packages have them in `compat` of the toolkit's own directory; its framework images begin with
 /// `lib.real`, to which their entrypoint links `lib` where it finds that they are needed.
@@ -65,7 +61,7 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
         let absent = link.is_none() && toolkits().count() == 1 && is_of_nvidia(told, hints);
         let only = absent.then(|| directory.trim_end_matches("/compat").to_owned());
         let target = link.as_deref().or(only.as_deref());
-        let note = walk.rootfs.file(&file).ok().flatten().and_then(note_of);
+        let note = walk.rootfs.compat_note(&file);
         // with more than one to choose from NVIDIA's hook does nothing
         let by_link = walk.will_be_covered(&format!("{LINK}/compat"));
         let current = alone && !by_link && target.is_some_and(|target| directory == format!("{target}/compat"));
@@ -173,11 +169,4 @@ fn add(directories: &mut Vec<String>, path: String) {
     if !directories.contains(&path) && directories.len() < 2 * TOOLKITS {
         directories.push(path);
     }
-}
-
-fn note_of(mut file: std::fs::File) -> Option<CompatNote> {
-    note_of_elf(&mut |offset, buffer| {
-        file.seek(SeekFrom::Start(offset))?;
-        file.read(buffer)
-    })
 }

@@ -1,16 +1,27 @@
 //! Facts of an image. Here: what its root file system tells at a glance.
 
 use std::ffi::OsString;
-use std::io::Read as _;
 
-use super::tree::Tree;
+use super::files::Files;
 use crate::model::{Image, Observed, Unseen};
 
+#[cfg(feature = "cli")]
+pub mod binary;
 mod compat;
+#[cfg(feature = "cli")]
+mod configuration;
+#[cfg(feature = "cli")]
+mod layer;
 mod places;
 mod python;
 mod runtime;
+#[cfg(feature = "cli")]
+pub mod source;
 mod survey;
+#[cfg(feature = "cli")]
+mod telling;
+#[cfg(feature = "cli")]
+pub mod view;
 mod walk;
 
 pub use places::Hints;
@@ -40,28 +51,56 @@ const MOST_NAMES: usize = 2048;
 const HEADER_BYTES: usize = 20;
 
 /// Looks at a root file system.
-pub fn look(rootfs: &Tree, hints: &Hints<'_>) -> Image {
+pub fn look(rootfs: &dyn Files, hints: &Hints<'_>) -> Image {
     Image { architecture: architecture(rootfs), ..survey(rootfs, hints).into_image() }
+}
+
+/// Looks at an image that a source has found.
+#[cfg(feature = "cli")]
+pub fn examine(found: &source::Found) -> Image {
+    let configuration = &found.configuration;
+    let args = configuration.args();
+    let hints = Hints {
+        environment: Some(&configuration.environment),
+        args: &args,
+        working_directory: Some(&configuration.working_directory),
+        mounts: &[],
+    };
+    let mut image = match &found.files {
+        Some(view) => look(view, &hints),
+        None => unseen("the image's files", "only its configuration was looked at"),
+    };
+    image.configuration = Some(configuration.clone());
+    if !configuration.architecture.is_empty() {
+        image.architecture = Observed::Known(Some(configuration.architecture.clone()));
+    }
+    image
 }
 
 /// The facts of an image that nobody could look at.
 pub fn unseen(source: &str, reason: &str) -> Image {
     Image {
+        configuration: None,
         architecture: Observed::unknown("image.architecture", source, reason),
         cuda: Observed::unknown("image.cuda", source, reason),
         frameworks: Observed::unknown("image.frameworks", source, reason),
         runtimes: Observed::unknown("image.cuda_versions", source, reason),
         compat: Observed::unknown("image.compat", source, reason),
+        libc: Observed::unknown("image.libc", source, reason),
+        driver_files: Observed::unknown("image.driver_files", source, reason),
+        packages: Observed::unknown("image.packages", source, reason),
+        device_code: Observed::unknown("image.gpu_archs", source, reason),
+        missing: Observed::unknown("image.missing", source, reason),
     }
 }
 
 /// The processor that its dynamic loader is for; `None`: it has none at a known place.
-pub fn architecture(rootfs: &Tree) -> Observed<Option<String>> {
+pub fn architecture(rootfs: &dyn Files) -> Observed<Option<String>> {
     loaders(rootfs).map_err(|unseen| unseen.leaves_open("image.architecture")).into()
 }
 
 /// By the first loader that is one; an unreadable one does not hide another.
-fn loaders(rootfs: &Tree) -> Result<Option<String>, Unseen> {
+fn loaders(rootfs: &dyn Files) -> Result<Option<String>, Unseen> {
     let mut found: Vec<&str> = Vec::new();
     let mut unseen = None;
     // One look into each directory, where it is not too large, instead of one for each name.
@@ -89,14 +128,8 @@ fn loaders(rootfs: &Tree) -> Result<Option<String>, Unseen> {
     }
 }
 
-fn header(rootfs: &Tree, path: &str) -> Result<Option<[u8; HEADER_BYTES]>, Unseen> {
-    let Some(mut file) = rootfs.file(path)? else { return Ok(None) };
-    let mut header = [0; HEADER_BYTES];
-    match file.read_exact(&mut header) {
-        Ok(()) => Ok(Some(header)),
-        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(e) => Err(Unseen::new(path, format!("cannot be read ({:?})", e.kind()))),
-    }
+fn header(rootfs: &dyn Files, path: &str) -> Result<Option<[u8; HEADER_BYTES]>, Unseen> {
+    Ok(rootfs.beginning(path, HEADER_BYTES)?.and_then(|bytes| bytes.try_into().ok()))
 }
 
 /// The processor of an ELF header in the words of the image specification (Go's `GOARCH`).
@@ -126,7 +159,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::collect::tree::Kind;
+    use crate::collect::tree::{Kind, Tree};
 
     fn elf(class: u8, machine: u16) -> Vec<u8> {
         let mut header = vec![0x7f, b'E', b'L', b'F', class, 1, 1];

@@ -8,7 +8,7 @@ use super::places::Hints;
 use super::python::python_packages;
 use super::runtime;
 use super::walk::Walk;
-use crate::collect::tree::Tree;
+use crate::collect::files::Files;
 use crate::knowledge::frameworks::of_library;
 use crate::knowledge::programs::{chooses_environment, says_choice};
 use crate::model::image::{Build, Compat, CudaLibrary, Framework};
@@ -44,7 +44,7 @@ pub struct Survey {
 }
 
 /// Walks.
-pub fn survey(rootfs: &Tree, hints: &Hints<'_>) -> Survey {
+pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
     let mut walk = Walk::new(rootfs, hints);
     let mut found = Survey::default();
     let local = walk.list_parent("/usr/local");

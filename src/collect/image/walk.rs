@@ -1,10 +1,8 @@
 //! The bounded walk over an image's well-known places.
 
-use std::io::Read as _;
-
 use super::places::Hints;
+use crate::collect::files::Files;
 use crate::collect::paths::{below, clean};
-use crate::collect::tree::Tree;
 use crate::knowledge::toolkit::parent;
 use crate::model::Unseen;
 
@@ -16,13 +14,13 @@ const MOST_FILES: usize = 64;
 /// More mounts than a container of use has.
 const MOST_MOUNTS: usize = 1024;
 const MOST_BYTES: usize = 64 << 10;
-const MOST_SCRIPT: u64 = 16 << 10;
+const MOST_SCRIPT: usize = 16 << 10;
 /// A large image's has some hundred kilobytes.
 const MOST_CACHE: usize = 1 << 20;
 
 /// A look at a root file system with what is left of its bounds.
 pub(super) struct Walk<'a> {
-    pub(super) rootfs: &'a Tree,
+    pub(super) rootfs: &'a dyn Files,
     directories: usize,
     names: usize,
     files: usize,
@@ -35,7 +33,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(rootfs: &'a Tree, hints: &Hints<'_>) -> Self {
+    pub(super) fn new(rootfs: &'a dyn Files, hints: &Hints<'_>) -> Self {
         let mounts = hints.mounts.iter().take(MOST_MOUNTS).map(|mount| clean(&mount.destination)).collect();
         Self {
             rootfs,
@@ -113,26 +111,15 @@ impl<'a> Walk<'a> {
             return None;
         };
         self.files = left;
-        let file = self.rootfs.file(path);
-        let mut bytes = Vec::new();
-        let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
-        match self.note(file)??.take(most).read_to_end(&mut bytes) {
-            Ok(_) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(e) => {
-                self.skip(Unseen::new(path, format!("cannot be read ({:?})", e.kind())));
-                None
-            }
-        }
+        let beginning = self.rootfs.beginning(path, MOST_BYTES);
+        let bytes = self.note(beginning)??;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The beginning of a script; `None` of anything else, and of what cannot be read: it says nothing of what lies
-    /// where. A program is not read further than to see that it is none.
+    /// where.
     pub(super) fn script(&mut self, path: &str) -> Option<String> {
-        let mut file = self.rootfs.file(path).ok()??;
-        let mut magic = [0; 2];
-        file.read_exact(&mut magic).ok().filter(|()| magic == *b"#!")?;
-        let mut bytes = Vec::new();
-        file.take(MOST_SCRIPT).read_to_end(&mut bytes).ok()?;
+        let bytes = self.rootfs.beginning(path, MOST_SCRIPT).ok()?.filter(|bytes| bytes.starts_with(b"#!"))?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::walk::{MOST_DIRECTORIES, MOST_NAMES};
 use super::*;
-use crate::collect::tree::Kind;
+use crate::collect::tree::{Kind, Tree};
 
 fn of(root: &Path) -> Observed<Option<String>> {
     survey(&Tree::open(root, Kind::Image).unwrap(), &Hints::default()).into_image().cuda

@@ -1,0 +1,83 @@
+//! Where images come from. Each source finds one by its reference and gives its configuration and, where it is asked
+//! for, its files; which source it was and how deep it looked is said.
+
+use std::fmt;
+
+use super::view::View;
+use crate::model::Unseen;
+use crate::model::image::Configuration;
+
+mod layout;
+mod reference;
+
+pub use reference::Reference;
+
+/// How deep to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Depth {
+    /// The configuration alone.
+    Config,
+    /// The files as well.
+    #[default]
+    Files,
+}
+
+/// What is wanted of a source.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// How deep to look.
+    pub depth: Depth,
+    /// The processor whose image is taken where there are several, in the words of the image specification.
+    pub architecture: String,
+}
+
+/// An image that was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Where, for the user: `docker, in place (overlay2)`.
+    pub source: String,
+    /// Its configuration.
+    pub configuration: Configuration,
+    /// The digest of its configuration, which is its id: the same in every source.
+    pub id: Option<String>,
+    /// Its files; `None`: nobody asked.
+    pub files: Option<View>,
+    /// What the user should know besides: another source has the name for another image.
+    pub remarks: Vec<String>,
+}
+
+/// Why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failed {
+    /// The source has no image of this name; the next may be asked.
+    Absent(Unseen),
+    /// It is there, or should be, and cannot be read.
+    Unreadable(Unseen),
+}
+
+impl From<Unseen> for Failed {
+    fn from(unseen: Unseen) -> Self {
+        Self::Unreadable(unseen)
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Absent(unseen) | Self::Unreadable(unseen)) = self;
+        write!(f, "{}: {}", unseen.source, unseen.reason)
+    }
+}
+
+/// A place where images are.
+pub trait Source {
+    /// Finds the image and reads of it what is wished.
+    fn find(&self, wish: &Wish) -> Result<Found, Failed>;
+}
+
+/// Finds the image of a reference.
+pub fn find(reference: &Reference, wish: &Wish) -> Result<Found, Failed> {
+    match reference {
+        Reference::Layout { directory, tag } => layout::Layout { directory, tag: tag.as_deref() }.find(wish),
+        other => Err(Failed::Unreadable(Unseen::new(format!("{other:?}"), "this source is not built yet"))),
+    }
+}

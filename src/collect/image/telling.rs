@@ -1,0 +1,78 @@
+//! Which files of an image are kept, by their names: of millions of files some hundred tell what CUDA it has.
+//!
+//! A stream goes by once and before anybody knows what lies beside a file, so the rule goes by path and size alone,
+//! and it is the same for every source: what one source tells another tells too.
+
+/// What of a file is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interest {
+    /// Nothing: nobody will ask for it.
+    Nothing,
+    /// That it is there, with its size.
+    Name,
+    /// Its first bytes, so many at most.
+    Text(usize),
+    /// What it tells as a program or library: see `binary`.
+    Binary,
+}
+
+/// Files that tell a version are a few kilobytes.
+const TEXT: usize = 64 << 10;
+/// The loader's cache; a large image's has some hundred kilobytes.
+const CACHE: usize = 1 << 20;
+/// A script says early what it starts.
+const SCRIPT: usize = 16 << 10;
+/// A program in which CUDA is linked is larger, and so are libraries with code for GPUs.
+const PROGRAM: u64 = 1 << 20;
+
+/// Whole paths that are read.
+const TEXTS: [&str; 4] = ["etc/ld.so.conf", "etc/os-release", "usr/lib/os-release", "etc/nv_tegra_release"];
+
+/// By a path below the root, without a slash before it.
+pub(super) fn interest(path: &str, size: u64, executable: bool) -> Interest {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if path == "etc/ld.so.cache" {
+        return Interest::Text(CACHE);
+    }
+    if TEXTS.contains(&path) || path.starts_with("etc/ld.so.conf.d/") || path.starts_with("etc/ld-musl-") {
+        return Interest::Text(TEXT);
+    }
+    if of_python(path, name) {
+        return Interest::Text(TEXT);
+    }
+    if is_library(name) {
+        return if size == 0 { Interest::Name } else { Interest::Binary };
+    }
+    if name == "version.json" || name == "version.txt" && path.contains("cuda") {
+        return Interest::Text(TEXT);
+    }
+    if executable && size >= PROGRAM && !name.contains('.') {
+        return Interest::Binary;
+    }
+    if executable && size <= SCRIPT as u64 && path.matches('/').count() <= 4 && may_choose(name) {
+        return Interest::Text(SCRIPT);
+    }
+    if name.starts_with("nvidia-") { Interest::Name } else { Interest::Nothing }
+}
+
+/// `libcudart.so.12`, `_C.cpython-311-x86_64-linux-gnu.so`, a dynamic loader.
+fn is_library(name: &str) -> bool {
+    name.strip_suffix(".so").is_some() || name.contains(".so.")
+}
+
+/// Metadata and version files of packages.
+fn of_python(path: &str, name: &str) -> bool {
+    let parent = path.rsplit('/').nth(1).unwrap_or_default();
+    match name {
+        "METADATA" | "PKG-INFO" => parent.ends_with(".dist-info") || parent.ends_with(".egg-info"),
+        "version.py" | "build_info.py" | "build_and_package_info.py" | "_wheel.json" | "pyvenv.cfg" => true,
+        "__init__.py" => parent == "version",
+        _ => false,
+    }
+}
+
+/// Scripts that programs are started by.
+fn may_choose(name: &str) -> bool {
+    name.strip_suffix(".sh").is_some()
+        || ["entrypoint", "start", "run", "launch", "init"].iter().any(|word| name.contains(word))
+}
