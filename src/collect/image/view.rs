@@ -1,10 +1,12 @@
 //! An image's files as its container will see them: all layers merged, and of each file what was kept.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-use super::binary::Binary;
+use super::binary::{self, Binary};
 use crate::collect::files::{Files, Found};
 use crate::collect::paths::clean;
 use crate::collect::tree::Tree;
@@ -113,10 +115,19 @@ impl View {
     }
 
     /// What a program or library tells; `None`: nothing is there, or it is none.
-    pub fn binary(&self, path: &str) -> Option<Binary> {
-        let (_, entry) = self.at(path)?;
+    pub fn binary(&self, path: &str) -> Option<Cow<'_, Binary>> {
+        let (real, entry) = self.at(path)?;
+        self.binary_of(real, entry)
+    }
+
+    /// What an entry tells, by its own path.
+    pub fn binary_of<'a>(&self, path: &str, entry: &'a Entry) -> Option<Cow<'a, Binary>> {
         match &entry.content {
-            Content::Binary(binary) => Some(binary.as_ref().clone()),
+            Content::Binary(binary) => Some(Cow::Borrowed(binary)),
+            Content::InPlace => {
+                let file = self.layers.get(entry.layer)?.as_ref()?.file(path).ok()??;
+                Some(Cow::Owned(binary::read(&mut |at, buffer| file.read_at(buffer, at), entry.size)))
+            }
             _ => None,
         }
     }

@@ -6,6 +6,7 @@
 
 mod architectures;
 mod default_cuda;
+pub mod device_code;
 mod libraries;
 mod packages;
 mod ptx;

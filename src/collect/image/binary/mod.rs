@@ -6,6 +6,21 @@
 use crate::model::CudaVersion;
 use crate::model::image::{CompatNote, DeviceCode};
 
+mod cudart;
+mod dynamic;
+mod fatbin;
+mod file;
+mod header;
+mod stream;
+mod strings;
+#[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use file::read;
+pub use stream::Scanner;
+
 /// What a program or library tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Binary {
@@ -27,4 +42,28 @@ pub struct Binary {
     pub compat: Option<CompatNote>,
     /// A part of it could not be read, and why.
     pub unread: Option<String>,
+}
+
+impl Binary {
+    /// What of its code counts. A runtime is looked for where one is worth it: in its own library, and in what has
+    /// code for GPUs and does not ask the loader for that library.
+    fn conclude(&mut self, code: fatbin::Found, runtime: impl FnOnce(&mut Self) -> cudart::Found) {
+        if code.lost {
+            self.lose("its machine code for GPUs");
+        }
+        self.code = code.into_code();
+        let is_own = self.name.as_deref().is_some_and(is_runtime);
+        if is_own || self.code.is_some() && !self.needed.iter().any(|name| is_runtime(name)) {
+            self.runtime = runtime(self).version();
+        }
+    }
+
+    /// A part of it could not be read.
+    fn lose(&mut self, what: &str) {
+        self.unread.get_or_insert_with(|| format!("{what} cannot be read"));
+    }
+}
+
+fn is_runtime(name: &str) -> bool {
+    name.starts_with("libcudart")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use super::binary::Binary;
+use super::binary::Scanner;
 use super::telling::{Interest, interest};
 use super::view::{Content, Entry, View};
 use crate::collect::paths::clean;
@@ -41,9 +41,16 @@ pub(super) fn read(layers: Vec<File>) -> Result<View, Unseen> {
                         content = Content::Bytes(bytes);
                     }
                     Interest::Binary => {
-                        let mut head = Vec::new();
-                        entry.by_ref().take(64).read_to_end(&mut head).map_err(failed)?;
-                        content = Content::Binary(Box::new(Binary { head, ..Binary::default() }));
+                        let mut scanner = Scanner::new(size);
+                        let mut buffer = vec![0; 128 << 10];
+                        loop {
+                            let count = entry.read(&mut buffer).map_err(failed)?;
+                            if count == 0 {
+                                break;
+                            }
+                            scanner.push(&buffer[..count]);
+                        }
+                        content = Content::Binary(Box::new(scanner.finish()));
                     }
                 }
             }

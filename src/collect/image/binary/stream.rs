@@ -1,0 +1,337 @@
+//! A program or library that goes by once, from its beginning to its end.
+//!
+//! Its section headers come last, so that what they would tell is found by its form: machine code for GPUs by the
+//! magic of its containers, of which all but the headers is skipped, a note by its vendor's name. The program headers
+//! come first, and tell what is code and where the loader's table lies.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+use super::dynamic::{Asked, Dynamic, LONGEST_TABLE, LONGEST_TEXT, text};
+use super::header::{HEAD, Header, Segments, architecture, u32_at};
+use super::strings::{LONGEST_NAME, Strings};
+use super::{Binary, cudart, fatbin};
+use crate::knowledge::compat::parse_note;
+use crate::model::image::CompatNote;
+
+/// What is looked at in one go.
+const WINDOW: usize = 64 << 10;
+/// What has to lie before a find, and behind it.
+const BEFORE: usize = LONGEST_NAME;
+const BEHIND: usize = LONGEST_TEXT + 64;
+
+/// The name of the note's vendor, and what comes before it: its length, that of the text, a type.
+const VENDOR: &[u8] = b"NVIDIA Corporation\0";
+const NOTE_HEADER: usize = 12;
+/// The text begins where the name, rounded up, ends.
+const NOTE_TEXT: usize = 32;
+
+static FATBIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(&fatbin::MAGIC));
+static NOTE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(VENDOR));
+
+/// A reader of a file that goes by. What it tells does not depend on the pieces in which the file comes.
+#[derive(Debug)]
+pub struct Scanner {
+    size: u64,
+    /// Bytes that went by.
+    at: u64,
+    head: Vec<u8>,
+    /// `None`: it is no file that is looked into.
+    header: Option<Header>,
+    programs: Capture,
+    segments: Option<Segments>,
+    dynamic: Capture,
+    /// The loader's table, and texts of it that lie behind it.
+    table: Option<Dynamic>,
+    texts: Vec<Capture>,
+    strings: Strings,
+    window: Vec<u8>,
+    /// Where in the file the window begins, and how much of it was looked at.
+    base: u64,
+    fresh: usize,
+    /// Bytes that need not be looked at.
+    skip: u64,
+    /// In a container: where its entries end.
+    inside: Option<u64>,
+    code: fatbin::Found,
+    runtime: cudart::Found,
+    compat: Option<CompatNote>,
+}
+
+impl Scanner {
+    /// Of a file of so many bytes.
+    pub fn new(size: u64) -> Self {
+        Self {
+            size,
+            at: 0,
+            head: Vec::new(),
+            header: None,
+            programs: Capture::default(),
+            segments: None,
+            dynamic: Capture::default(),
+            table: None,
+            texts: Vec::new(),
+            strings: Strings::default(),
+            window: Vec::new(),
+            base: 0,
+            fresh: 0,
+            skip: 0,
+            inside: None,
+            code: fatbin::Found::default(),
+            runtime: cudart::Found::default(),
+            compat: None,
+        }
+    }
+
+    /// The next bytes of the file.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        if self.head.len() < HEAD {
+            let (head, rest) = bytes.split_at(bytes.len().min(HEAD - self.head.len()));
+            self.head.extend_from_slice(head);
+            if self.head.len() < HEAD {
+                return;
+            }
+            self.header = Header::of(&self.head);
+            if let Some(header) = &self.header {
+                self.programs = Capture::of(&header.programs);
+                self.segments = header.programs.is_empty().then(Segments::default);
+                self.window.reserve_exact(WINDOW);
+                self.pass(&self.head.clone());
+            }
+            bytes = rest;
+        }
+        if self.header.is_some() {
+            self.pass(bytes);
+        }
+    }
+
+    fn pass(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = if self.skip > 0 { self.skip } else { (WINDOW - self.window.len()) as u64 };
+            let count = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
+            let (part, rest) = bytes.split_at(count);
+            self.capture(part);
+            self.at += part.len() as u64;
+            if self.skip > 0 {
+                self.skip -= part.len() as u64;
+            } else {
+                self.window.extend_from_slice(part);
+                if self.window.len() >= WINDOW {
+                    self.work(false);
+                }
+            }
+            bytes = rest;
+        }
+    }
+
+    /// Takes out of the passing bytes what the headers told of.
+    fn capture(&mut self, bytes: &[u8]) {
+        if self.segments.is_none() && self.programs.feed(self.at, bytes) {
+            let segments = Segments::of(&self.programs.bytes);
+            let end = self.programs.place.end;
+            // what went by before this table is lost, whatever the pieces are
+            let place = segments.dynamic.clone().filter(|place| place.start >= end);
+            self.dynamic = place.as_ref().map(Capture::of).unwrap_or_default();
+            self.segments = Some(segments);
+        }
+        if self.table.is_none() && self.dynamic.feed(self.at, bytes) {
+            let table = Dynamic::of(&self.dynamic.bytes, self.segments.as_ref().unwrap_or(&Segments::default()));
+            let end = self.dynamic.place.end;
+            let behind = table.texts.iter().filter(|(_, place)| *place >= end);
+            self.texts = behind.map(|(_, place)| Capture::text(*place)).collect();
+            self.table = Some(table);
+        }
+        for text in &mut self.texts {
+            text.feed(self.at, bytes);
+        }
+    }
+
+    /// Looks at what has come together in the window; `last`: nothing comes behind it.
+    fn work(&mut self, last: bool) {
+        loop {
+            let length = self.window.len();
+            if let Some(end) = self.inside {
+                let at = self.base + self.fresh as u64;
+                if at.saturating_add(fatbin::ENTRY as u64) > end {
+                    self.leave(end);
+                } else if self.fresh.saturating_add(fatbin::ENTRY) > length {
+                    if last {
+                        self.code.lost = true;
+                        self.leave(end);
+                    }
+                    break;
+                } else if let Some(entry) = fatbin::Entry::of(&self.window[self.fresh..]) {
+                    self.code.entry(&entry);
+                    self.go(at.saturating_add(entry.length).min(end));
+                } else {
+                    self.code.lost = true;
+                    self.leave(end);
+                }
+            } else {
+                let limit = if last { length } else { length.saturating_sub(BEHIND) };
+                if self.fresh >= limit {
+                    break;
+                }
+                let container = self.container(self.fresh..limit);
+                let limit = container.map_or(limit, |(place, _)| place);
+                self.look(self.fresh..limit);
+                self.fresh = limit;
+                if let Some((place, size)) = container {
+                    self.fresh = place + fatbin::CONTAINER;
+                    self.inside = Some(self.base + self.fresh as u64 + size);
+                }
+            }
+            if self.fresh > self.window.len() {
+                self.skip = (self.fresh - self.window.len()) as u64;
+                self.base += self.fresh as u64;
+                self.window.clear();
+                self.fresh = 0;
+                return;
+            }
+        }
+        let done = self.fresh.saturating_sub(BEFORE);
+        self.window.drain(..done);
+        self.base += done as u64;
+        self.fresh -= done;
+    }
+
+    /// To a place in the file.
+    fn go(&mut self, place: u64) {
+        self.fresh = usize::try_from(place.saturating_sub(self.base)).unwrap_or(usize::MAX);
+    }
+
+    /// Behind a container.
+    fn leave(&mut self, end: u64) {
+        self.code.end();
+        self.inside = None;
+        self.go(end);
+    }
+
+    /// The first container that begins in a part of the window, and the length of its entries.
+    fn container(&self, part: Range<usize>) -> Option<(usize, u64)> {
+        let start = part.start;
+        let within = &self.window[start..self.window.len().min(part.end + fatbin::MAGIC.len() - 1)];
+        FATBIN.find_iter(within).map(|place| start + place).find_map(|place| {
+            let at = self.base + place as u64;
+            let header = self.window.get(place..).filter(|_| at.is_multiple_of(fatbin::ALIGNMENT))?;
+            Some((place, fatbin::container(header, self.size.checked_sub(at)?)?))
+        })
+    }
+
+    /// Looks at a part of the window; what is found begins in it.
+    fn look(&mut self, part: Range<usize>) {
+        let at = self.base + part.start as u64;
+        let end = self.base + part.end as u64;
+        let behind = |length: usize| self.window.len().min(part.end + length);
+        self.runtime.text(&self.window[part.start..behind(cudart::TEXT.len() - 1)]);
+        if self.compat.is_none() {
+            let within = &self.window[part.start..behind(VENDOR.len() - 1)];
+            self.compat = NOTE.find_iter(within).find_map(|place| note(&self.window, part.start + place));
+        }
+        let Some(segments) = &self.segments else { return };
+        if let Some(header) = &self.header {
+            for code in &segments.code {
+                let fresh = code.start.max(at)..code.end.min(end);
+                if fresh.start < fresh.end {
+                    let offset = |place: u64| usize::try_from(place - self.base).unwrap_or(usize::MAX);
+                    let code = &self.window[offset(fresh.start)..behind(cudart::REACH)];
+                    self.runtime.code(header.machine, code, offset(fresh.end) - offset(fresh.start), fresh.start);
+                }
+            }
+        }
+        // the loader's strings come before its table, or are taken by their place
+        let first = segments.first();
+        let until = segments.dynamic.as_ref().map_or(0, |place| place.start).min(first.end);
+        if first.start <= at && at < until && !self.strings.is_full() {
+            self.strings.look(&self.window, part, self.base);
+        }
+    }
+
+    /// What the file told.
+    pub fn finish(mut self) -> Binary {
+        let mut told = Binary { architecture: architecture(&self.head), ..Binary::default() };
+        if self.header.is_none() {
+            told.head = self.head;
+            return told;
+        }
+        self.work(true);
+        if self.inside.take().is_some() {
+            self.code.lost = true;
+            self.code.end();
+        }
+        match self.table.take() {
+            Some(table) => {
+                for (what, place) in &table.texts {
+                    let behind = self.texts.iter().find(|text| text.place.start == *place);
+                    let text = match behind {
+                        Some(behind) => text(&behind.bytes),
+                        None => self.strings.at(*place).map(str::to_owned),
+                    };
+                    told.tell(*what, text);
+                }
+                if table.lost {
+                    told.tell(Asked::Name, None);
+                }
+            }
+            None if self.segments.is_none_or(|segments| segments.dynamic.is_some()) => told.tell(Asked::Name, None),
+            None => {}
+        }
+        if self.at < self.size {
+            told.lose("its end");
+        }
+        told.head = self.head;
+        told.compat = self.compat;
+        told.conclude(self.code, |_| self.runtime);
+        told
+    }
+}
+
+/// A note whose vendor's name begins at a place.
+fn note(bytes: &[u8], place: usize) -> Option<CompatNote> {
+    let start = place.checked_sub(NOTE_HEADER)?;
+    let length = usize::try_from(u32_at(bytes, start + 4)?).ok()?;
+    let is_one = usize::try_from(u32_at(bytes, start)?).ok()? == VENDOR.len();
+    let text = start + NOTE_TEXT;
+    bytes.get(text..text.checked_add(length)?).filter(|_| is_one).and_then(parse_note)
+}
+
+/// A part of the file that is taken out as it goes by.
+#[derive(Debug, Default)]
+struct Capture {
+    place: Range<u64>,
+    /// It ends with the first NUL.
+    text: bool,
+    bytes: Vec<u8>,
+}
+
+impl Capture {
+    fn of(place: &Range<u64>) -> Self {
+        let end = place.end.min(place.start.saturating_add(LONGEST_TABLE));
+        Self { place: place.start..end, ..Self::default() }
+    }
+
+    fn text(at: u64) -> Self {
+        Self { place: at..at.saturating_add(LONGEST_TEXT as u64), text: true, ..Self::default() }
+    }
+
+    /// Takes what is its own out of bytes at a place; whether it is complete with them.
+    fn feed(&mut self, at: u64, bytes: &[u8]) -> bool {
+        let next = self.place.start + self.bytes.len() as u64;
+        if next >= self.place.end || self.text && self.bytes.last() == Some(&0) {
+            return false;
+        }
+        let Some(from) = next.checked_sub(at).and_then(|from| usize::try_from(from).ok()) else { return false };
+        let Some(rest) = bytes.get(from..).filter(|rest| !rest.is_empty()) else { return false };
+        let room = usize::try_from(self.place.end - next).unwrap_or(usize::MAX);
+        let mut own = &rest[..rest.len().min(room)];
+        if self.text
+            && let Some(nul) = memchr::memchr(0, own)
+        {
+            own = &own[..=nul];
+        }
+        self.bytes.extend_from_slice(own);
+        self.place.start + self.bytes.len() as u64 == self.place.end
+    }
+}
