@@ -9,6 +9,7 @@
 //! * of several GPUs, an error only if it holds for every one that was given;
 //! * what an NVIDIA hook of this container has still to make counts as made.
 
+use crate::model::observed::NOT_STATED;
 use crate::model::{Check, Facts, Family, Judged, Judgement, Outcome};
 
 mod cuda;
@@ -45,8 +46,16 @@ pub fn find(id: &str) -> Option<(Family, &'static Check)> {
 pub fn judge(facts: &Facts<'_>) -> Vec<Judged> {
     all()
         .filter(|(_, check)| check.places.contains(&facts.place))
-        .map(|(family, check)| Judged { family, check, judgement: (check.judge)(facts) })
+        .map(|(family, check)| Judged { family, check, judgement: asked((check.judge)(facts)) })
         .collect()
+}
+
+/// A check that lacks a fact which nobody stated was not asked.
+fn asked(judgement: Judgement) -> Judgement {
+    match judgement {
+        Err(unknown) if unknown.reason == NOT_STATED => not_applicable(),
+        judgement => judgement,
+    }
 }
 
 /// Ends a check that has nothing to say here.

@@ -25,6 +25,7 @@ pub mod require;
 pub mod toolkit;
 pub mod variables;
 pub mod visible_devices;
+pub mod ways;
 
 /// What was known when this program was built.
 pub const BUILT_IN: Knowledge = Knowledge {

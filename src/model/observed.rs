@@ -44,6 +44,9 @@ impl Unseen {
 /// The reason of a fact that was left out to save time, and is looked at as soon as a check names it.
 pub const LEFT_OUT: &str = "not looked at by the hook";
 
+/// The reason of a fact of a machine that is stated, not read: nobody stated it. A check that needs it was not asked.
+pub const NOT_STATED: &str = "not stated";
+
 /// The reason for a kernel's log that lies in no file: a machine with a journal alone.
 pub const NO_LOG_FILE: &str = "no log file of the kernel's is there";
 

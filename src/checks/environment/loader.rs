@@ -1,8 +1,10 @@
 //! A libcuda of the image's own that `LD_LIBRARY_PATH` puts before the driver's.
 
 use crate::checks::not_applicable;
+use crate::knowledge::driver_files::{DIRECTORIES as OF_DRIVERS, is_libcuda};
 use crate::knowledge::toolkit::parent;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::image::{DriverFile, DriverFileKind};
 use crate::model::{Container, Facts, Unknown};
 
 const SHADOWED: &str = "LD_LIBRARY_PATH names {directory}, so programs load {library} before the driver's own libcuda";
@@ -18,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
         command: None,
     }],
     severities: &[Severity::Warning],
-    places: &[Place::Hook],
+    places: &[Place::Hook, Place::Image],
     judge: foreign_cuda,
 }];
 
@@ -26,6 +28,9 @@ fn foreign_cuda(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let Some(environment) = super::judged(facts)? else { return not_applicable() };
     let Some(path) = environment.get("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) else { return not_applicable() };
+    if facts.place == Place::Image {
+        return of_image(facts, path);
+    }
     let libraries = container.libcuda.known()?;
     let directories = path.split([':', ';']).map(trim).filter(|d| d.starts_with('/'));
     let found = directories
@@ -37,12 +42,30 @@ fn foreign_cuda(facts: &Facts<'_>) -> Judgement {
     if is_injected(container, library)? || !(elsewhere || container.legacy_still_to_run()) {
         return Ok(Outcome::Pass);
     }
-    Failure::new(Severity::Warning, SHADOWED)
-        .foreign("directory", parent(library))
-        .foreign("library", library)
-        .saw("container.environment.LD_LIBRARY_PATH", path, "config.json")
-        .saw("container.libcuda", libraries.join(", "), "container")
-        .found()
+    shadowed(library, path, "config.json").saw("container.libcuda", libraries.join(", "), "container").found()
+}
+
+fn shadowed(library: &str, path: &str, source: &str) -> Failure {
+    Failure::new(Severity::Warning, SHADOWED).foreign("directory", parent(library)).foreign("library", library).saw(
+        "container.environment.LD_LIBRARY_PATH",
+        path,
+        source,
+    )
+}
+
+/// Of an image: a real libcuda in a directory that is none of a driver's.
+fn of_image(facts: &Facts<'_>, path: &str) -> Judgement {
+    let files = &facts.image.driver_files.known()?.items;
+    let by_variable = |file: &&DriverFile| {
+        file.kind == DriverFileKind::Library
+            && is_libcuda(&file.path)
+            && !OF_DRIVERS.contains(&parent(&file.path))
+            && file.reach.as_ref().is_some_and(|reach| reach.source == "LD_LIBRARY_PATH")
+    };
+    match files.iter().find(by_variable) {
+        Some(file) => shadowed(&file.path, path, "the image's configuration").found(),
+        None => Ok(Outcome::Pass),
+    }
 }
 
 /// The library was mounted, itself or with its directory: it is what was given to the container.

@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Note],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: cpu_build,
     },
     Check {
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: major_mix,
     },
 ];

@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[LACKS, SEEMS_TO_LACK],
         remedy: &[OTHER_BUILD],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: lacks_code,
     },
     Check {
@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[BY_TOOLKIT],
         remedy: &[OLDER_CUDA],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: generation_dropped,
     },
 ];

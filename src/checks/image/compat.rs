@@ -58,7 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[IN_USE],
         remedy: &[],
         severities: &[Severity::Note],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: in_use,
     },
     Check {
@@ -68,7 +68,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[NOT_FOR_GPU, MAY_BE_USED],
         remedy: &[WITHOUT_COMPAT, SWITCHED_OFF],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: on_unsupported_gpu,
     },
     Check {
@@ -78,7 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[OLDER, MAY_BE_OLDER, OTHER_BRANCH],
         remedy: &[WITHOUT_COMPAT],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: older_wins,
     },
     Check {
@@ -110,7 +110,7 @@ pub(super) const CHECKS: &[Check] = &[
             NEWER_DRIVER,
         ],
         severities: &[Severity::Warning],
-        places: &[Place::Hook, Place::Host],
+        places: &[Place::Hook, Place::Image, Place::Host],
         judge: not_enabled,
     },
     Check {
@@ -120,7 +120,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[DROPPED],
         remedy: &[WITHOUT_COMPAT, OLDER_IMAGE],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: dropped_generation,
     },
 ];

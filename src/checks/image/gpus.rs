@@ -6,7 +6,8 @@ use crate::knowledge::compat;
 use crate::knowledge::gpus::Brand;
 use crate::knowledge::visible_devices::select;
 use crate::model::host::{Gpu, Majors, NodeKind, PciFunction};
-use crate::model::{ComputeCapability, Facts, Unknown};
+use crate::model::observed::NOT_STATED;
+use crate::model::{ComputeCapability, Facts, Place, Unknown};
 
 /// A GPU that the container was given, by what tells its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,12 @@ pub(super) fn names<'a>(products: impl Iterator<Item = &'a Product>) -> String {
 /// The container's GPUs. Where all of the machine's are of one kind it matters not which were given, and
 /// the bus alone tells; else the driver is asked.
 pub(super) fn of(facts: &Facts<'_>) -> Result<Vec<Product>, Unknown> {
-    let on_bus: Vec<&PciFunction> = facts.host.pci.known()?.iter().filter(|gpu| gpu.is_for_the_host()).collect();
+    let bus = match facts.host.pci.known() {
+        // GPUs that are stated are on no bus
+        Err(unknown) if unknown.reason == NOT_STATED => &Vec::new(),
+        bus => bus?,
+    };
+    let on_bus: Vec<&PciFunction> = bus.iter().filter(|gpu| gpu.is_for_the_host()).collect();
     if let Some(first) = on_bus.first().filter(|first| first.device != 0)
         && on_bus.iter().all(|gpu| gpu.device == first.device)
     {
@@ -77,8 +83,12 @@ pub(super) fn of(facts: &Facts<'_>) -> Result<Vec<Product>, Unknown> {
     Ok(products)
 }
 
-/// Those that the container was given, by the request that NVIDIA's hook has still to fulfil or by its nodes.
+/// Those that the container was given, by the request that NVIDIA's hook has still to fulfil or by its nodes; an image
+/// is judged for all.
 pub(super) fn given<'a>(facts: &Facts<'_>, gpus: &'a [Gpu]) -> Result<Vec<&'a Gpu>, Unknown> {
+    if facts.place == Place::Image {
+        return Ok(gpus.iter().filter(|gpu| !gpu.excluded).collect());
+    }
     if facts.container.legacy_still_to_run() {
         let Some(asked) = asked::of_hook(facts)? else { return Ok(gpus.iter().collect()) };
         let selection = select(&asked.request, gpus);

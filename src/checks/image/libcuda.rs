@@ -5,11 +5,13 @@ use super::gpus;
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::knowledge::compat::{Activation, Way, toolkit_activates};
 use crate::knowledge::cuda::Answer;
-use crate::knowledge::driver_files::DIRECTORIES as OF_DRIVERS;
+use crate::knowledge::driver_files::{DIRECTORIES as OF_DRIVERS, is_libcuda};
 use crate::knowledge::programs::chooses_environment;
 use crate::knowledge::toolkit::{DRIVER_LAST, base_name, older, parent};
+use crate::knowledge::ways::{self, Ways};
 use crate::model::container::Given;
-use crate::model::image::{Compat, Reach};
+use crate::model::host::CdiHook;
+use crate::model::image::{Compat, DriverFile, DriverFileKind, Reach};
 use crate::model::{CudaVersion, DriverVersion, Facts, Place, Unknown};
 
 /// Branches that had ended before 2025 and that no GPU has to stay on, beside which nobody would put a toolkit of that
@@ -54,7 +56,7 @@ pub(super) struct Loaded<'a> {
 
 /// `None`: no container with a GPU behind this machine's driver, or the driver is not loaded.
 pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
-    if facts.place != Place::Hook || subject(facts)? != Some(Subject::Container) {
+    if !matches!(facts.place, Place::Hook | Place::Image) || subject(facts)? != Some(Subject::Container) {
         return Ok(None);
     }
     let Some(driver) = facts.host.driver.version.known()? else { return Ok(None) };
@@ -96,6 +98,12 @@ fn of_driver(facts: &Facts<'_>) -> Result<Vec<String>, Unknown> {
     if facts.container.legacy_still_to_run() {
         return Ok(OF_DRIVERS.map(str::to_owned).to_vec());
     }
+    if facts.place == Place::Image {
+        // CDI brings it to where the machine has it, and nobody may have looked
+        let own = facts.container.libcuda.seen().map_or(&[][..], Vec::as_slice);
+        let own = own.iter().map(|path| parent(path).to_owned());
+        return Ok(own.chain(OF_DRIVERS.map(str::to_owned)).collect());
+    }
     Ok(facts.container.libcuda.known()?.iter().map(|path| parent(path).to_owned()).collect())
 }
 
@@ -135,9 +143,20 @@ fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a 
 /// is all there is.
 fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
     let container = facts.container;
-    if *container.gpu_given.known()? == Given::LegacyHook {
+    let by_hook = *container.gpu_given.known()? == Given::LegacyHook;
+    if facts.place == Place::Image {
+        let Ways::Either = ways::of(facts.host) else { return if by_hook { Ok(None) } else { by_cdi(facts, reach) } };
+        // the one or the other: the engine decides
+        return Ok(by_cdi(facts, reach)?.map(|_| false));
+    }
+    if by_hook {
         return Ok(None);
     }
+    by_cdi(facts, reach)
+}
+
+/// The same where CDI gives the GPU.
+fn by_cdi(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
     let name = base_name(&reach.source);
     if !has_argument(facts, |argument| argument == "update-ldcache")? {
         return Ok((reach.cached != Some(false)).then_some(true));
@@ -154,6 +173,14 @@ fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
 
 /// One of the container's hooks is called with such an argument.
 fn has_argument(facts: &Facts<'_>, is_it: impl Fn(&str) -> bool) -> Result<bool, Unknown> {
+    if facts.place == Place::Image {
+        // the specification that will be used is the machine's; where none is seen, one as NVIDIA's tools make it
+        let specs = facts.host.cdi.seen().map_or(&[][..], Vec::as_slice);
+        let mut hooks = specs.iter().filter(|spec| spec.kind.starts_with("nvidia.com/")).flat_map(|spec| &spec.hooks);
+        let of_tools = ["update-ldcache", "enable-cuda-compat"];
+        let has = |hook: &CdiHook| hook.args.iter().any(|argument| is_it(argument));
+        return Ok(if specs.is_empty() { of_tools.into_iter().any(is_it) } else { hooks.any(has) });
+    }
     let hooks = &facts.container.hooks.known()?.items;
     Ok(hooks.iter().flat_map(|hook| &hook.args).any(|argument| is_it(argument)))
 }
@@ -168,10 +195,17 @@ fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Res
     };
     let toolkit = &facts.host.toolkit;
     let has_hook = has_argument(facts, |argument| argument == "enable-cuda-compat")?;
-    let config = if way == Way::Cli { toolkit.config.known()?.as_ref() } else { None };
+    let is_image = facts.place == Place::Image;
+    let config = match way {
+        // nobody need have stated it
+        Way::Cli if is_image => toolkit.config.seen().and_then(Option::as_ref),
+        Way::Cli => toolkit.config.known()?.as_ref(),
+        Way::Cdi => None,
+    };
     let mode = config.and_then(|config| config.cuda_compat_mode.as_deref());
     let disabled = config.is_some_and(|config| config.disable_cuda_compat_hook == Some(true));
     let release = match (way, &toolkit.predecessor) {
+        (Way::Cli, None) if is_image => toolkit.version.seen().and_then(Option::as_ref),
         (Way::Cli, None) => toolkit.version.known()?.as_ref(),
         // the hook's own arguments say what it does, whatever its release
         (Way::Cdi, _) => None,
@@ -237,6 +271,11 @@ impl Loaded<'_> {
 
 /// The loader may come to a libcuda that is neither the driver's nor one that is judged here.
 fn other_is_found(facts: &Facts<'_>) -> bool {
+    if facts.place == Place::Image {
+        let files = facts.image.driver_files.seen().map_or(&[][..], |files| &files.items);
+        let is_one = |file: &&DriverFile| file.reach.is_some() && file.kind == DriverFileKind::Library;
+        return files.iter().filter(is_one).any(|file| is_libcuda(&file.path));
+    }
     // what a hook has still to make could not be seen
     let Some(found) = facts.container.libcuda.seen() else { return !facts.container.legacy_still_to_run() };
     let mounts = facts.container.mounts.seen().map_or(&[][..], |mounts| &mounts.items);

@@ -2,11 +2,13 @@
 
 use crate::checks::nodes::expect::{Compute, compute};
 use crate::knowledge::cuda_visible_devices::{hides_all, parse};
+use crate::knowledge::monitors::is_monitor;
 use crate::knowledge::programs::is_another;
-use crate::model::{Facts, Unknown};
+use crate::model::{Facts, Place, Unknown};
 
 /// Whether that is certain; `None`: it is not. Who hides the GPUs computes on the processor, and of a shell, a monitor
-/// or another program nothing says that it runs the framework that lies beside it.
+/// or another program nothing says that it runs the framework that lies beside it. An image is not asked for the shell
+/// that it starts where nobody says what to run.
 pub(super) fn computes(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
     let wanted = match compute(facts)? {
         Compute::Unwanted => return Ok(None),
@@ -14,6 +16,7 @@ pub(super) fn computes(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
     };
     let hidden = facts.container.variable("CUDA_VISIBLE_DEVICES")?.is_some_and(|value| hides_all(&parse(value)));
     let on_cpu = facts.container.variable("JAX_PLATFORMS")?.is_some_and(|value| value.trim() == "cpu");
-    let another = facts.container.args.seen().is_some_and(|args| is_another(args));
+    let is_it = if facts.place == Place::Image { is_monitor } else { is_another };
+    let another = facts.container.args.seen().is_some_and(|args| is_it(args));
     Ok(Some(wanted && !hidden && !on_cpu && !another))
 }

@@ -17,7 +17,7 @@ use crate::knowledge::require::{
 use crate::knowledge::visible_devices::{Request, select};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{Given, LegacyState};
-use crate::model::host::{EngineKind, Gpu, Platform};
+use crate::model::host::{Gpu, Platform};
 use crate::model::wording::{cut, quote};
 use crate::model::{Container, CudaVersion, DriverVersion, Facts, Unknown};
 
@@ -84,7 +84,13 @@ fn require_cuda_unsatisfied(facts: &Facts<'_>) -> Judgement {
             "they name a configuration of its own",
         ));
     }
-    if enforced && facts.host.toolkit.config.known()?.as_ref().is_some_and(|c| c.disable_require == Some(true)) {
+    let config = match facts.place {
+        // nobody need have stated it
+        Place::Image => facts.host.toolkit.config.seen().and_then(Option::as_ref),
+        _ if enforced => facts.host.toolkit.config.known()?.as_ref(),
+        _ => None,
+    };
+    if enforced && config.is_some_and(|config| config.disable_require == Some(true)) {
         return not_applicable();
     }
     if facts.host.platform == Platform::Wsl {
@@ -115,7 +121,11 @@ fn enforcement(facts: &Facts<'_>) -> Result<Option<Enforcement>, Unknown> {
         return Ok(None);
     }
     if facts.place == Place::Image {
-        return Ok(Some(if only_cdi(facts) { Enforcement::Nobody } else { Enforcement::ByMachine }));
+        let container = facts.container;
+        let is_for_none = *container.gpu_given.known()? == Given::None;
+        let by_hook = asked::has_legacy_hook(container)?;
+        let way = if by_hook { Enforcement::ByMachine } else { Enforcement::Nobody };
+        return Ok((!is_for_none).then_some(way));
     }
     let container = facts.container;
     if matches!(container.gpu_given.known()?, Given::None | Given::Vm | Given::Tegra) {
@@ -130,14 +140,6 @@ fn enforcement(facts: &Facts<'_>) -> Result<Option<Enforcement>, Unknown> {
     }
     let asked = asked::of_hook(facts)?.filter(|asked| !matches!(asked.request, Request::Void | Request::Unset));
     Ok(asked.map(Enforcement::Hook))
-}
-
-/// This machine's containers get their GPUs by CDI and by nothing else, as far as its configuration says.
-fn only_cdi(facts: &Facts<'_>) -> bool {
-    let host = facts.host;
-    let mode = host.toolkit.config.seen().and_then(Option::as_ref).and_then(|config| config.mode.as_deref());
-    let engines = &host.engines;
-    mode == Some("cdi") || (!engines.is_empty() && engines.iter().all(|engine| engine.kind == EngineKind::Podman))
 }
 
 /// Another list of devices might count, where the toolkit's configuration was not seen.

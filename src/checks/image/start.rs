@@ -45,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[TOO_NEW, TOO_NEW_ALONE, MAY_BE_TOO_NEW],
         remedy: &[INSTALL, OLDER_BUILD, COMPAT],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: framework,
     },
     Check {
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[IMAGE_TOO_NEW, IMAGE_NEWER],
         remedy: &[INSTALL, OLDER_BUILD, COMPAT],
         severities: &[Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: image,
     },
     Check {
@@ -69,7 +69,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: compressed,
     },
     Check {
@@ -79,7 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[BY_MINOR],
         remedy: &[],
         severities: &[Severity::Note],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: by_minor_version,
     },
     Check {
@@ -89,7 +89,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[PTX, PTX_PERHAPS],
         remedy: &[NEWER_DRIVER, COMPAT],
         severities: &[Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: ptx,
     },
 ];

@@ -25,8 +25,18 @@ pub(crate) fn subject(facts: &Facts<'_>) -> Result<Option<Subject>, Unknown> {
     Ok(match facts.place {
         Place::Hook => given_nodes(facts)?.then_some(Subject::Container),
         Place::Host => (facts.host.platform == Platform::Native && facts.host.has_gpu()?).then_some(Subject::Machine),
-        Place::Image | Place::Healthcheck => None,
+        Place::Image => is_for_this_machine(facts)?.then_some(Subject::Container),
+        Place::Healthcheck => None,
     })
+}
+
+/// An image is judged against a machine that has GPUs, or a driver that is stated, and not if it wants no GPU.
+fn is_for_this_machine(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    let (host, container) = (facts.host, facts.container);
+    if host.platform != Platform::Native || *container.gpu_given.known()? == Given::None {
+        return Ok(false);
+    }
+    Ok(host.driver.version.seen().is_some_and(Option::is_some) || host.has_gpu()?)
 }
 
 /// The container was given a GPU that it reaches through `/dev/nvidia*` of this machine.

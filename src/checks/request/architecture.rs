@@ -20,15 +20,19 @@ pub(super) const CHECKS: &[Check] = &[Check {
         command: None,
     }],
     severities: &[Severity::Error],
-    places: &[Place::Hook],
+    places: &[Place::Hook, Place::Image],
     judge: image_arch_mismatch,
 }];
 
 fn image_arch_mismatch(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let demanded = container.wants_gpu.strength == Strength::Demand;
+    let by_files = facts.place == Place::Image && facts.image.cuda.seen().is_some_and(Option::is_some);
     // on the CPU an image may run emulated, slowly and rightly
-    if !demanded && !container.wants_gpu.is_asked() {
+    if !demanded && !container.wants_gpu.is_asked() && !by_files {
+        return not_applicable();
+    }
+    if facts.place == Place::Image && !facts.host.has_gpu()? {
         return not_applicable();
     }
     if !demanded && *container.gpu_given.known()? == Given::None {
@@ -42,7 +46,11 @@ fn image_arch_mismatch(facts: &Facts<'_>) -> Judgement {
     Failure::new(Severity::Error, MISMATCH)
         .foreign("image", image)
         .arg("host", oci_name(host))
-        .saw("image.architecture", image, "the image's loader")
+        .saw(
+            "image.architecture",
+            image,
+            if facts.image.configuration.is_some() { "the image's configuration" } else { "the image's loader" },
+        )
         .saw("host.architecture", host, "kernel")
         .found()
 }

@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
         ],
         severities: &[Severity::Error, Severity::Warning, Severity::Note],
-        places: &[Place::Hook, Place::Host],
+        places: &[Place::Hook, Place::Image, Place::Host],
         judge: compute_missing,
     },
     Check {
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Note],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: video_missing,
     },
     Check {
@@ -67,7 +67,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Note],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: graphics_missing,
     },
 ];
@@ -79,7 +79,10 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let by_cdi = *container.gpu_given.known()? == Given::Cdi;
     let by_hook = has_legacy_hook(container)? && reads_variables(container);
-    if !container.wants_gpu.is_asked() || !(by_cdi || by_hook) {
+    // an image is judged as if a GPU were asked for
+    let is_image = facts.place == Place::Image;
+    let asked = container.wants_gpu.is_asked() || (is_image && facts.host.has_gpu()?);
+    if !asked || !(by_cdi || by_hook) {
         return not_applicable();
     }
     let environment = container.environment.known()?;
@@ -114,7 +117,8 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     let may_be_a_monitor =
         container.scheduler.is_some() || require::is_disabled(environment) || cuda::only_monitors(container);
     match sign {
-        Some((fact, value, source)) if !capabilities.name_another_use() && !may_be_a_monitor => {
+        // whoever starts an image can still say what it needs
+        Some((fact, value, source)) if !capabilities.name_another_use() && !may_be_a_monitor && !is_image => {
             failure(Severity::Error, STATED).saw(fact, value, source).found()
         }
         _ => failure(Severity::Warning, MAY_BE_MEANT).found(),

@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[BY_VARIABLE, BY_CONFIG],
         remedy: &[],
         severities: &[Severity::Note],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: require_disabled,
     },
     Check {
@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[NEAR_MISS, NO_BOOLEAN],
         remedy: &[SET_IT],
         severities: &[Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: require_disable_misspelt,
     },
 ];
@@ -56,7 +56,10 @@ fn require_disabled(facts: &Facts<'_>) -> Judgement {
     if *facts.container.gpu_given.known()? != Given::LegacyHook {
         return Ok(Outcome::Pass);
     }
-    match facts.host.toolkit.config.known()? {
+    let config = &facts.host.toolkit.config;
+    let config =
+        if facts.place == Place::Image { config.seen().and_then(Option::as_ref) } else { config.known()?.as_ref() };
+    match config {
         Some(config) if config.disable_require == Some(true) => {
             Failure::new(Severity::Note, BY_CONFIG).foreign("config", &config.path).found()
         }

@@ -49,8 +49,8 @@ pub(super) const CHECKS: &[Check] = &[
         why: "NVIDIA's hook stops the start with an unknown device.",
         messages: &[OUT_OF_RANGE],
         remedy: &[ASK_FOR_WHAT_IS_HERE],
-        severities: &[Severity::Error],
-        places: &[Place::Hook],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook, Place::Image],
         judge: index_out_of_range,
     },
     Check {
@@ -87,7 +87,7 @@ fn not_a_device(facts: &Facts<'_>) -> Judgement {
     let Some((asked, list)) = list(facts)? else { return not_applicable() };
     let Some(item) = list.iter().find(|i| matches!(i, Item::Other(_))) else { return Ok(Outcome::Pass) };
     asked.certain.clone()?;
-    failure(NOT_A_DEVICE, &asked, item).found()
+    failure(facts, NOT_A_DEVICE, &asked, item).found()
 }
 
 fn index_out_of_range(facts: &Facts<'_>) -> Judgement {
@@ -121,7 +121,7 @@ fn mig_old_style_name(facts: &Facts<'_>) -> Judgement {
         return Ok(Outcome::Pass);
     }
     asked.certain.clone()?;
-    failure(OLD_NAME, &asked, item).arg("driver", driver).found()
+    failure(facts, OLD_NAME, &asked, item).arg("driver", driver).found()
 }
 
 /// The list that the hook has still to act on, on a machine whose GPUs have indices and UUIDs.
@@ -146,7 +146,7 @@ fn missing(facts: &Facts<'_>, asked: &Asked, message: fn(&Item) -> Option<&'stat
     let selection = select(&asked.request, gpus);
     if let Some((message, item)) = selection.unmatched.iter().find_map(|i| Some((message(i)?, i))) {
         asked.certain.clone()?;
-        return failure(message, asked, item)
+        return failure(facts, message, asked, item)
             .arg("host", number(gpus))
             .saw("host.gpus", in_words(gpus), "/proc/driver/nvidia/gpus")
             .found();
@@ -157,8 +157,10 @@ fn missing(facts: &Facts<'_>, asked: &Asked, message: fn(&Item) -> Option<&'stat
     }
 }
 
-fn failure(message: &'static str, asked: &Asked, item: &Item) -> Failure {
-    Failure::new(Severity::Error, message).foreign("asked", &asked.text).foreign("item", item.to_string()).saw(
+fn failure(facts: &Facts<'_>, message: &'static str, asked: &Asked, item: &Item) -> Failure {
+    // a list that an image brings gives way to one that its starter names
+    let severity = if facts.place == Place::Image { Severity::Warning } else { Severity::Error };
+    Failure::new(severity, message).foreign("asked", &asked.text).foreign("item", item.to_string()).saw(
         "container.visible_devices",
         &asked.text,
         "config.json",

@@ -43,7 +43,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Image],
         judge: l4t_mismatch,
     },
     Check {
@@ -89,7 +89,8 @@ fn use_runtime(facts: &Facts<'_>) -> Judgement {
 }
 
 fn l4t_mismatch(facts: &Facts<'_>) -> Judgement {
-    if facts.host.platform != Platform::Tegra || !facts.container.wants_gpu.is_asked() {
+    let asked = facts.container.wants_gpu.is_asked() || facts.place == Place::Image;
+    if facts.host.platform != Platform::Tegra || !asked {
         return not_applicable();
     }
     let Some(image) = facts.container.variable("L4T_VERSION")? else { return not_applicable() };

@@ -278,11 +278,13 @@ fn what_nobody_saw_is_unknown() {
 #[test]
 fn an_image_is_judged_against_the_machine() {
     let mut world = World { place: Place::Image, ..legacy("470.256.02", &["Tesla T4"], "cuda>=12.8") };
-    world.container.gpu_given = Observed::Known(Given::None);
     fails(&world, Severity::Error, &["will refuse"]);
-    world.host.toolkit.config =
-        Observed::Known(Some(ToolkitConfig { mode: Some("cdi".into()), ..ToolkitConfig::default() }));
+    // nobody need state what the toolkit is told
+    world.host.toolkit.config = unseen();
+    fails(&world, Severity::Error, &["will refuse"]);
+    world.container.gpu_given = Observed::Known(Given::Cdi);
     fails(&world, Severity::Warning, &["nobody enforces"]);
+    world.silent_with(|world| world.container.gpu_given = Observed::Known(Given::None), ID);
     world.host.driver.version = Observed::Known(Some("580.95.05".parse().unwrap()));
     world.silent(ID);
 }
