@@ -12,6 +12,7 @@ use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKin
 use crate::collect::tree::Tree;
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
+use crate::knowledge::answer;
 use crate::model::container::{Given, Moment, Strength, Wants};
 use crate::model::{Container, Facts, Host, Image, Judged, Observed, Place, Report, Unknown, Unseen, Verdict};
 use crate::policy::{self, Mode, Policy};
@@ -46,7 +47,10 @@ pub(crate) fn ask(target: &Path, common: &Common) -> Result<Asked, Failed> {
             way_out,
         ));
     }
-    let image = look_at_image(&reading);
+    let mut image = look_at_image(&reading);
+    if let Some(environment) = reading.container.environment.seen() {
+        answer::tell(&mut image, environment, &knowledge);
+    }
     wish_by_files(&mut reading.container, &image);
     let container = reading.container;
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Hook };

@@ -8,6 +8,7 @@ use crate::collect::image;
 use crate::collect::image::source::{self, Depth, Reference, Wish};
 use crate::commands::output::{Failed, finish};
 use crate::commands::setting;
+use crate::knowledge::answer;
 use crate::model::{Facts, Place, Report, Verdict};
 use crate::policy;
 use crate::report::json::Subjects;
@@ -32,7 +33,8 @@ pub(crate) fn run(asked: &cli::Image, common: &Common) -> Result<u8, Failed> {
             "name an image that is there, as gpu-preflight image --help says",
         )
     })?;
-    let image = image::examine(&found);
+    let mut image = image::examine(&found);
+    answer::tell(&mut image, &found.configuration.environment, &knowledge);
     let container = container::of_image(&found.configuration, &host);
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Image };
     let report = policy::report(&policy, Some(&container), &common.ignore, checks::judge(&facts));

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use crate::model::Knowledge;
 
 pub mod additions;
+#[cfg(feature = "cli")]
+pub mod answer;
 pub mod architecture;
 #[cfg(feature = "cli")]
 pub mod catalogue;
@@ -18,6 +20,7 @@ pub mod errors;
 pub mod frameworks;
 pub mod gpus;
 pub mod monitors;
+pub mod needs;
 #[cfg(feature = "cli")]
 pub mod pages;
 pub mod programs;

@@ -48,6 +48,20 @@ pub struct Image {
     /// Shared libraries of CUDA that frameworks load and that are not there.
     #[serde(skip)]
     pub missing: Observed<Parts<MissingLibrary>>,
+    /// What of a driver follows from all this, once somebody has asked the tables (`knowledge::answer`).
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// What an image needs of CUDA and of a driver; `None`: it is not known, or it needs none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Answer {
+    /// The highest CUDA that something in it really needs, `12.8`; the major alone where no more is known.
+    pub cuda_runtime: Option<CudaVersion>,
+    /// The smallest driver on which every framework in it that carries CUDA can start.
+    pub min_driver: Option<DriverVersion>,
+    /// The driver that its newest toolkit was released with: with it nothing of its CUDA is out of reach.
+    pub full_driver: Option<DriverVersion>,
 }
 
 /// Of a list that was read in part, what was read.
@@ -72,6 +86,9 @@ pub struct Framework {
     pub source: String,
     /// Its build and its CUDA were read; else they are what its release has where nobody chose another.
     pub sure: bool,
+    /// The smallest driver on which it starts, once somebody has asked the tables (`knowledge::answer`).
+    #[serde(default)]
+    pub min_driver: Option<DriverVersion>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

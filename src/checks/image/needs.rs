@@ -1,103 +1,21 @@
-//! What the image's programs need of CUDA: frameworks, then runtime libraries of their own, then the CUDA
-//! that the image itself is made of.
+//! What the image's programs need of CUDA.
 
-use crate::knowledge::cuda::is_release;
-use crate::knowledge::toolkit::base_name;
-use crate::model::image::{Build, Framework};
+use crate::knowledge::needs;
+pub(super) use crate::knowledge::needs::{Need, Needs};
 use crate::model::{CudaVersion, Facts, Unknown};
 
-/// What works inside torch, with torch's CUDA.
-const OF_TORCH: [&str; 4] = ["triton", "flash-attn", "bitsandbytes", "vllm"];
-
-/// A part of the image that starts only where CUDA is new enough.
-#[derive(Debug, Clone)]
-pub(super) struct Need<'a> {
-    /// For messages: `torch 2.9.0+cu128`, a library's path.
-    pub(super) what: String,
-    /// The CUDA it is built for; the major alone where no more is known.
-    pub(super) cuda: &'a CudaVersion,
-    /// That was read, not inferred.
-    pub(super) sure: bool,
-    /// Where.
-    pub(super) source: &'a str,
-    /// The framework it is.
-    pub(super) framework: Option<&'a Framework>,
-}
-
-/// What was found, and whether that is all.
-#[derive(Debug)]
-pub(super) struct Needs<'a> {
-    /// Each with a CUDA of its own.
-    pub(super) all: Vec<Need<'a>>,
-    /// All places where frameworks lie were looked at.
-    pub(super) complete: bool,
-}
-
-/// What programs in the image need. Its CUDA toolkit alone says nothing of what programs use, and a runtime that
-/// lies somewhere little: it may be there for a part that nobody runs.
+/// What programs in the image need.
 pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Needs<'a>, Unknown> {
-    let frameworks = facts.image.frameworks.known()?;
-    let runtimes = facts.image.runtimes.known()?;
-    let mut all: Vec<Need<'a>> = Vec::new();
-    let mut open = false;
-    for framework in frameworks.items.iter().filter(|framework| framework.build != Build::Cpu) {
-        let Some(cuda) = framework.cuda.as_ref().filter(|_| framework.build == Build::Cuda) else {
-            // torch speaks for those that work inside it; of another nobody knows whether it starts
-            open |= !OF_TORCH.contains(&framework.name.as_str());
-            continue;
-        };
-        // It brings one backend a major, and takes the one that the driver can run.
-        if framework.name == "ollama"
-            && let Some(other) = all.iter_mut().find(|need| need.framework.is_some_and(|f| f.name == "ollama"))
-        {
-            if cuda < other.cuda {
-                other.cuda = cuda;
-            }
-            continue;
-        }
-        let what = format!("{} {}", framework.name, framework.version).trim_end().to_owned();
-        all.push(Need { what, cuda, sure: framework.sure, source: &framework.source, framework: Some(framework) });
-    }
-    if all.is_empty() {
-        for runtime in runtimes.items.iter().filter(|runtime| !is_of_toolkit(&runtime.source)) {
-            if all.iter().any(|need| need.cuda == &runtime.version) {
-                continue;
-            }
-            let what = match runtime.source.strip_suffix(".dist-info") {
-                Some(package) => base_name(package),
-                None => runtime.source.as_str(),
-            };
-            all.push(Need {
-                what: what.to_owned(),
-                cuda: &runtime.version,
-                sure: false,
-                source: &runtime.source,
-                framework: None,
-            });
-        }
-    }
-    Ok(Needs { all, complete: !open && frameworks.unread.is_empty() && runtimes.unread.is_empty() })
+    needs::of(facts.image)
 }
 
-/// The CUDA that the image is made of, with where that is said: its variable, or its toolkit's runtime.
+/// The CUDA that the image is made of, with where that is said.
 pub(super) fn of_image(facts: &Facts<'_>) -> Result<Option<(CudaVersion, String)>, Unknown> {
-    let variable =
-        facts.container.variable("CUDA_VERSION")?.and_then(|value| value.trim().parse().ok()).filter(is_release);
-    if let Some(version) = variable {
-        return Ok(Some((version, "CUDA_VERSION".to_owned())));
-    }
-    let runtimes = facts.image.runtimes.known()?;
-    let of_toolkit = runtimes.items.iter().filter(|runtime| is_of_toolkit(&runtime.source));
-    Ok(of_toolkit.max_by(|a, b| a.version.cmp(&b.version)).map(|r| (r.version.clone(), r.source.clone())))
+    needs::of_image(facts.container.environment.known()?, facts.image)
 }
 
 /// The newest CUDA in it.
 pub(super) fn newest(facts: &Facts<'_>) -> Result<Option<CudaVersion>, Unknown> {
     let of_programs = of(facts)?.all.into_iter().map(|need| need.cuda.clone()).max();
     Ok(of_programs.max(of_image(facts)?.map(|(cuda, _)| cuda)))
-}
-
-/// Lies in a toolkit, NVIDIA's or a distribution's: there for whoever wants it.
-fn is_of_toolkit(path: &str) -> bool {
-    ["/usr/local/cuda", "/opt/cuda", "/usr/lib"].iter().any(|start| path.starts_with(start)) && !path.ends_with("-info")
 }

@@ -37,6 +37,7 @@ impl World {
             cuda: Some(cuda.parse().unwrap()),
             source: format!("/usr/lib/python3/dist-packages/{name}/version.py"),
             sure: true,
+            min_driver: None,
         });
         self
     }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::files::Files;
+use crate::model::image::Answer;
 use crate::model::{Image, Observed, Unseen};
 
 #[cfg(feature = "cli")]
@@ -91,6 +92,7 @@ pub fn unseen(source: &str, reason: &str) -> Image {
         packages: Observed::unknown("image.packages", source, reason),
         device_code: Observed::unknown("image.gpu_archs", source, reason),
         missing: Observed::unknown("image.missing", source, reason),
+        answer: Answer::default(),
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn python_packages(
             cuda: recognised.cuda,
             source: format!("{directory}/{}", package.entry),
             sure: recognised.sure,
+            min_driver: None,
         };
         if let Some((file, (build, cuda))) = recognised.version_file.and_then(|file| written(walk, directory, file)) {
             let cuda = cuda.or(framework.cuda.filter(|_| build == Build::Cuda));

@@ -160,6 +160,7 @@ fn program(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
         cuda: recognised.cuda.or(runtime),
         source,
         sure: recognised.sure,
+        min_driver: None,
     };
     if found.frameworks.len() < MOST_FRAMEWORKS {
         found.frameworks.push(framework);
@@ -196,6 +197,7 @@ fn ollama(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
             cuda: Some(major),
             source: format!("{directory}/{name}"),
             sure: true,
+            min_driver: None,
         });
     }
 }
