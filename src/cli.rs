@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::knowledge::architecture::oci_name;
+use crate::model::DriverVersion;
+
 /// Finds out before a container starts whether its GPU will work.
 #[derive(Debug, Parser)]
 #[command(
@@ -29,7 +32,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Judge this machine: driver, modules, device nodes, container stack.
-    Host,
+    Host(Host),
     /// Judge one container: a bundle directory, a config.json, a running container's id, or a pid.
     Container {
         /// A directory or file needs a `/` in its name (`./bundle`); digits are a pid; else it is an id.
@@ -53,8 +56,22 @@ pub enum Command {
     },
 }
 
+/// What else to do with this machine's facts.
+#[derive(Debug, Args)]
+pub struct Host {
+    /// Also write them to FILE as a host profile, for `image --host-profile`: what an image is judged by, without times,
+    /// pids or host names, fit for version control.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_SAVE")]
+    pub save: Option<PathBuf>,
+}
+
 /// Which image, and for what.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Without --driver, --gpu and --host-profile the image is judged for this machine. With them this machine does not count:
+what nobody stated is not asked, so that --driver alone judges whether CUDA starts, and --gpu alone whether there is code
+for the GPU. Several kinds of GPU, or several profiles, make a matrix: the verdict is the worst, and the exit code 1 if
+any host is at or above --fail-on.")]
 pub struct Image {
     /// A tag or digest, looked for in docker, podman and containerd; `docker:`, `podman:`, `containerd:[NS/]`,
     /// `registry:`, `oci:DIR[:TAG]`, `oci-archive:FILE`, `docker-archive:FILE`, `rootfs:DIR` name the place; `-` is an
@@ -64,6 +81,38 @@ pub struct Image {
     /// How deep to look.
     #[arg(long, value_enum, default_value_t, env = "GPU_PREFLIGHT_DEPTH")]
     pub depth: Depth,
+    /// For machines with this driver, in full as nvidia-smi shows it: 535.183.01.
+    #[arg(long, value_name = "VERSION", env = "GPU_PREFLIGHT_DRIVER", conflicts_with = "host_profile", value_parser = driver)]
+    pub driver: Option<DriverVersion>,
+    /// For machines with this GPU: `H100`, `RTX 4090`, `A100-SXM4-80GB`, `sm_90` or `9.0`. Repeat it for further kinds of
+    /// machines, each judged for itself; a machine with several kinds at once is stated by a profile.
+    #[arg(long, value_name = "GPU", value_delimiter = ',', env = "GPU_PREFLIGHT_GPU", conflicts_with = "host_profile")]
+    pub gpu: Vec<String>,
+    /// For the machine that `gpu-preflight host --save FILE` described. May be repeated.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_HOST_PROFILE")]
+    pub host_profile: Vec<PathBuf>,
+    /// Which image where a name stands for several: `linux/arm64` or `arm64`; else the one for the machines that it is
+    /// judged for, or for this one.
+    #[arg(long, value_name = "PLATFORM", env = "GPU_PREFLIGHT_PLATFORM", value_parser = platform)]
+    pub platform: Option<String>,
+}
+
+/// A branch alone names no driver: whether its first release or its last is meant decides.
+fn driver(text: &str) -> Result<DriverVersion, String> {
+    let version: DriverVersion = text.parse().map_err(|_| "it is no version".to_owned())?;
+    if text.contains('.') { Ok(version) } else { Err("name it in full, as in 535.183.01".to_owned()) }
+}
+
+/// `linux/arm64/v8`, `arm64` or `aarch64`: the processor in the words of the image specification.
+fn platform(text: &str) -> Result<String, String> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let processor = match parts.as_slice() {
+        ["linux", processor] | ["linux", processor, _] | [processor] => oci_name(processor),
+        [os, ..] => return Err(format!("images for {os} have no GPU of NVIDIA's; name it as in linux/arm64")),
+        [] => "",
+    };
+    let is_name = !processor.is_empty() && processor.bytes().all(|b| b.is_ascii_alphanumeric());
+    if is_name && processor != "linux" { Ok(processor.to_owned()) } else { Err("name it as in linux/arm64".to_owned()) }
 }
 
 /// How deep to look.
@@ -129,6 +178,10 @@ pub enum Format {
     #[default]
     Text,
     Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// XML in the form of `JUnit`, for test reports.
+    Junit,
 }
 
 /// From when on the exit code is 1.
@@ -150,4 +203,32 @@ pub enum Color {
     Auto,
     Always,
     Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_driver_is_named_in_full() {
+        assert!(driver("535.183.01").is_ok() && driver("550.54").is_ok());
+        assert!(driver("535").is_err() && driver("").is_err() && driver("535.x").is_err() && driver(".").is_err());
+    }
+
+    #[test]
+    fn a_platform_is_named_in_several_ways() {
+        for text in ["linux/arm64", "arm64", "aarch64", "linux/arm64/v8"] {
+            assert_eq!(platform(text), Ok("arm64".to_owned()), "{text}");
+        }
+        assert_eq!(platform("x86_64"), Ok("amd64".to_owned()));
+        for text in ["", "linux", "linux/", "windows/amd64", "a/b/c/d", "linux/a b"] {
+            assert!(platform(text).is_err(), "{text}");
+        }
+    }
 }

@@ -6,13 +6,14 @@ use serde_json::json;
 
 use crate::cli::{Common, Format};
 use crate::commands::catalogue;
-use crate::commands::output::{Failed, print, styled};
+use crate::commands::output::{Failed, has_no_report, print, styled};
 use crate::model::Family;
 use crate::report::json::SCHEMA_VERSION;
 use crate::report::sheet::Sheet;
 
 /// Lists all, or shows the one of a name.
 pub(crate) fn run(id: Option<&str>, common: &Common) -> Result<u8, Failed> {
+    has_no_report("checks", common)?;
     match id {
         None if common.format == Format::Json => {
             let all: Vec<_> = catalogue::all().iter().map(Sheet::json).collect();

@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::checks;
 use crate::cli::Common;
 use crate::collect::container::{self, Reading};
-use crate::collect::host::{self, Options, Scope};
 use crate::collect::image;
 use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKind, Wish};
 use crate::collect::tree::Tree;
@@ -16,6 +15,7 @@ use crate::knowledge::answer;
 use crate::model::container::{Given, Moment, Strength, Wants};
 use crate::model::{Container, Facts, Host, Image, Judged, Observed, Place, Report, Unknown, Unseen, Verdict};
 use crate::policy::{self, Mode, Policy};
+use crate::report::answer::Answer;
 use crate::report::json::Subjects;
 
 /// Whoever calls waits for the answer; a kernel that is slow may be.
@@ -35,9 +35,7 @@ pub(crate) fn ask(target: &Path, common: &Common) -> Result<Asked, Failed> {
     let files = setting::host_tree(common)?;
     let policy = setting::policy(common, &files)?;
     let knowledge = setting::knowledge(&files);
-    let options =
-        Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
-    let host = host::read(&files, &options);
+    let host = setting::machine(common, &files, &knowledge);
     let mut reading = read(target, &host, &files)?;
     if let Some(unknown) = nothing_read(&reading.container) {
         let way_out = "name a bundle directory or a config.json as an engine writes it";
@@ -62,15 +60,10 @@ pub(crate) fn ask(target: &Path, common: &Common) -> Result<Asked, Failed> {
 pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
     let Asked { host, image, container, policy, judged } = ask(target, common)?;
     let report = policy::report(&policy, Some(&container), &common.ignore, judged);
-    let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(&container) };
-    finish(
-        "container",
-        &target.display().to_string(),
-        &headline(&container, &report, policy.mode_for(&container)),
-        &report,
-        subjects,
-        common,
-    )
+    let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(&container), about: None };
+    let answer = Answer { host: &setting::name_of_machine(common), report: &report, subjects };
+    let headline = headline(&container, &report, policy.mode_for(&container));
+    finish("container", &target.display().to_string(), &headline, answer, common)
 }
 
 /// Why none of the spec's parts could be read, if that is so.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 
 use crate::cli::{Common, Explain, Format};
-use crate::commands::output::{Failed, detail, print, styled, width};
+use crate::commands::output::{Failed, detail, has_no_report, print, styled, width};
 use crate::commands::{catalogue, checks, verify};
 use crate::knowledge::errors::reader::PIECE;
 use crate::knowledge::errors::{Reader, Reading, Tables};
@@ -16,6 +16,7 @@ const CHUNK: usize = 256 * 1024;
 
 /// Reads, recognises, ranks, prints.
 pub(crate) fn run(asked: &Explain, common: &Common) -> Result<u8, Failed> {
+    has_no_report("explain", common)?;
     let reading = if let Some(text) = argument(&asked.text) {
         if let Some(sheet) = catalogue::find(text.trim()) {
             checks::show(&sheet, common);
@@ -47,7 +48,7 @@ pub(crate) fn run(asked: &Explain, common: &Common) -> Result<u8, Failed> {
     }
     match common.format {
         Format::Json => print(&explained::json(&lines, &causes)),
-        Format::Text => {
+        Format::Text | Format::Sarif | Format::Junit => {
             let text = explained::text(&lines, &causes, detail(common));
             styled(&wrapped(text.trim_end(), width()), common);
         }

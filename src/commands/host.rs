@@ -1,13 +1,16 @@
 //! `gpu-preflight host`: judges this machine.
 
+use std::path::Path;
+
 use crate::checks;
-use crate::cli::Common;
-use crate::collect::host::{self, Options, Scope};
+use crate::cli::{self, Common};
 use crate::commands::output::{Failed, finish};
-use crate::commands::setting;
+use crate::commands::{saved, setting};
 use crate::model::{Container, Facts, Host, Image, Judged, Place, Report, Verdict};
 use crate::policy::{self, Policy};
+use crate::report::answer::Answer;
 use crate::report::json::Subjects;
+use crate::report::profile;
 
 /// What this machine came to, before policy.
 pub(crate) struct Asked {
@@ -21,17 +24,15 @@ pub(crate) fn ask(common: &Common) -> Result<Asked, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
-    let options =
-        Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
-    let host = host::read(&tree, &options);
+    let host = setting::machine(common, &tree, &knowledge);
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
     let judged = checks::judge(&facts);
     Ok(Asked { host, policy, judged })
 }
 
-/// Reads, judges, prints.
-pub(crate) fn run(common: &Common) -> Result<u8, Failed> {
+/// Reads, judges, saves, prints.
+pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     let Asked { host, policy, judged } = ask(common)?;
     let mut report = policy::report(&policy, None, &common.ignore, judged);
     let nothing = nothing_of_nvidia(&host);
@@ -39,8 +40,21 @@ pub(crate) fn run(common: &Common) -> Result<u8, Failed> {
         report.verdict = Verdict::Skip;
     }
     let headline = if nothing { "this machine has no NVIDIA part".to_owned() } else { headline(&host, &report) };
-    let target = common.host_root.as_ref().map_or_else(|| "this machine".to_owned(), |root| root.display().to_string());
-    finish("host", &target, &headline, &report, Subjects { host: Some(&host), ..Subjects::default() }, common)
+    if let Some(file) = &asked.save {
+        save(&host, file)?;
+    }
+    let target = setting::name_of_machine(common);
+    let answer =
+        Answer { host: &target, report: &report, subjects: Subjects { host: Some(&host), ..Subjects::default() } };
+    finish("host", &target, &headline, answer, common)
+}
+
+fn save(host: &Host, file: &Path) -> Result<(), Failed> {
+    let failed = |reason: String| {
+        Failed::new(file.display().to_string(), reason, "name a file in a directory that can be written to with --save")
+    };
+    let text = profile::text(host).map_err(|error| failed(error.to_string()))?;
+    saved::replace(file, text.as_bytes()).map_err(|error| failed(format!("it could not be written ({error})")))
 }
 
 /// No GPU, no driver, no toolkit: nothing to judge.

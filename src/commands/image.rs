@@ -1,52 +1,112 @@
 //! `gpu-preflight image`: judges an image before it is deployed.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::checks;
 use crate::cli::{self, Common};
 use crate::collect::container;
-use crate::collect::host::{self, Options, Scope};
 use crate::collect::image;
-use crate::collect::image::source::{self, Depth, Reference, Wish};
-use crate::commands::output::{Failed, finish};
+use crate::collect::image::source::{self, Depth, Found, Progress, Reference, Wish};
+use crate::commands::output::{Failed, conclude};
 use crate::commands::setting;
+use crate::commands::watch::Watch;
 use crate::knowledge::answer;
-use crate::model::{Facts, Place, Report, Verdict};
-use crate::policy;
+use crate::knowledge::require::declared;
+use crate::model::{Facts, Host, Image, Knowledge, Place, Report};
+use crate::policy::{self, Policy};
+use crate::report::answer::Answer;
+use crate::report::image::{About, gpu_archs};
 use crate::report::json::Subjects;
+
+mod target;
+mod words;
+
+use target::Target;
+
+/// An image that was read.
+struct Read {
+    found: Found,
+    image: Image,
+    about: About,
+}
 
 /// Reads, judges, prints.
 pub(crate) fn run(asked: &cli::Image, common: &Common) -> Result<u8, Failed> {
     let files = setting::host_tree(common)?;
     let policy = setting::policy(common, &files)?;
     let knowledge = setting::knowledge(&files);
-    let options =
-        Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
-    let host = host::read(&files, &options);
-    let depth = match asked.depth {
-        cli::Depth::Config => Depth::Config,
-        cli::Depth::Files => Depth::Files,
-    };
-    let wish = Wish { depth, architecture: "amd64".to_owned() };
-    let found = source::find(&Reference::parse(&asked.reference), &wish).map_err(|failed| {
-        Failed::new(
-            &asked.reference,
-            failed.to_string(),
-            "name an image that is there, as gpu-preflight image --help says",
-        )
-    })?;
-    let mut image = image::examine(&found);
-    answer::tell(&mut image, &found.configuration.environment, &knowledge);
-    let container = container::of_image(&found.configuration, &host);
-    let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Image };
-    let report = policy::report(&policy, Some(&container), &common.ignore, checks::judge(&facts));
-    let subjects = Subjects { host: Some(&host), image: Some(&image), container: None };
-    finish("image", &asked.reference, &headline(&found.source, &report), &report, subjects, common)
+    let targets = target::all(asked, common, &files, &knowledge)?;
+    let images = read(asked, &targets, &knowledge, common)?;
+    let judged: Vec<(&Target, &Read, Report)> = targets
+        .iter()
+        .filter_map(|target| Some((target, images.get(&target.architecture)?)))
+        .map(|(target, read)| (target, read, judge(read, &target.host, &knowledge, &policy, &common.ignore)))
+        .collect();
+    let answers: Vec<Answer<'_>> = judged
+        .iter()
+        .map(|(target, read, report)| {
+            let (host, image, about) = (Some(&target.host), Some(&read.image), Some(&read.about));
+            Answer { host: &target.name, report, subjects: Subjects { host, image, about, container: None } }
+        })
+        .collect();
+    conclude("image", &asked.reference, &answers, &|detail| words::text(&answers, detail), common)
 }
 
-fn headline(source: &str, report: &Report) -> String {
-    let answer = match report.verdict {
-        Verdict::Fail => "it will not work here",
-        Verdict::Unknown => "some of it could not be judged",
-        Verdict::Pass | Verdict::Skip => "it suits this machine",
-    };
-    format!("{answer} (read from {source}){}", setting::besides(report))
+/// The image for every processor that is wanted: once each, however many hosts it is judged for.
+fn read(
+    asked: &cli::Image,
+    targets: &[Target],
+    knowledge: &Knowledge,
+    common: &Common,
+) -> Result<BTreeMap<String, Read>, Failed> {
+    let failed = |reason: String, way_out: &str| Failed::new(&asked.reference, reason, way_out);
+    let reference = Reference::parse(&asked.reference);
+    let progress: Arc<Progress> = Arc::default();
+    let _watch = Watch::start(&asked.reference, Arc::clone(&progress), !common.quiet)
+        .map_err(|error| failed(error.to_string(), "a machine with room for one more thread"))?;
+    let mut images = BTreeMap::new();
+    for target in targets {
+        if images.contains_key(&target.architecture) {
+            continue;
+        }
+        if !images.is_empty() && reference == Reference::Stdin {
+            let reason = "the hosts have different processors, and standard input can be read only once";
+            return Err(failed(reason.to_owned(), "name the image's place, or the one that is meant with --platform"));
+        }
+        let depth = match asked.depth {
+            cli::Depth::Config => Depth::Config,
+            cli::Depth::Files => Depth::Files,
+        };
+        let wish = Wish { depth, architecture: target.architecture.clone(), progress: Arc::clone(&progress) };
+        let found = source::find(&reference, &wish).map_err(|reason| {
+            failed(reason.to_string(), "name an image that is there, as gpu-preflight image --help says")
+        })?;
+        let mut image = image::examine(&found);
+        answer::tell(&mut image, &found.configuration.environment, knowledge);
+        let about = about(&found, &image, asked.depth);
+        images.insert(target.architecture.clone(), Read { found, image, about });
+    }
+    Ok(images)
+}
+
+fn about(found: &Found, image: &Image, depth: cli::Depth) -> About {
+    let requirements = declared(&found.configuration.environment);
+    About {
+        source: found.source.clone(),
+        depth: match depth {
+            cli::Depth::Config => "config",
+            cli::Depth::Files => "files",
+        },
+        id: found.id.clone(),
+        requirements: requirements.iter().map(|one| format!("{}={}", one.variable, one.value)).collect(),
+        gpu_archs: gpu_archs(image),
+        remarks: found.remarks.clone(),
+    }
+}
+
+fn judge(read: &Read, host: &Host, knowledge: &Knowledge, policy: &Policy, ignore: &[String]) -> Report {
+    let container = container::of_image(&read.found.configuration, host);
+    let facts = Facts { host, image: &read.image, container: &container, knowledge, place: Place::Image };
+    policy::report(policy, Some(&container), ignore, checks::judge(&facts))
 }

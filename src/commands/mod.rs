@@ -18,9 +18,13 @@ mod image;
 #[cfg(feature = "cli")]
 mod output;
 #[cfg(feature = "cli")]
+mod saved;
+#[cfg(feature = "cli")]
 mod setting;
 #[cfg(feature = "cli")]
 mod verify;
+#[cfg(feature = "cli")]
+mod watch;
 
 #[cfg(feature = "cli")]
 pub use entry::main;
@@ -50,7 +54,7 @@ mod entry {
         start_logging(cli.common.verbose);
         let (name, result) = match &cli.command {
             Command::Hook { args } => return ExitCode::from(super::hook::run(args.iter().cloned())),
-            Command::Host => ("host", super::host::run(&cli.common)),
+            Command::Host(asked) => ("host", super::host::run(asked, &cli.common)),
             Command::Container { target } => ("container", super::container::run(target, &cli.common)),
             Command::Image(asked) => ("image", super::image::run(asked, &cli.common)),
             Command::Explain(asked) => ("explain", super::explain::run(asked, &cli.common)),

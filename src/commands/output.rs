@@ -4,11 +4,15 @@ use std::io::Write;
 
 use anstream::{AutoStream, ColorChoice};
 
+use crate::checks;
 use crate::cli::{Color, Common, FailOn, Format};
-use crate::model::Report;
+use crate::model::Severity;
 use crate::policy;
-use crate::report::json::Subjects;
+use crate::report::answer::Answer;
+use crate::report::json;
+use crate::report::junit::Failing;
 use crate::report::text::Detail;
+use crate::report::{junit, sarif};
 
 /// A command could not judge at all.
 #[derive(Debug)]
@@ -27,27 +31,63 @@ impl Failed {
     }
 }
 
-/// Prints a report as the options say and returns the exit code.
+/// Prints the report on one host as the options say and returns the exit code.
 pub(crate) fn finish(
     command: &str,
     target: &str,
     headline: &str,
-    report: &Report,
-    subjects: Subjects<'_>,
+    answer: Answer<'_>,
+    common: &Common,
+) -> Result<u8, Failed> {
+    let text = |detail| crate::report::text::report(headline, answer.report, detail);
+    conclude(command, target, &[answer], &text, common)
+}
+
+/// Prints the reports on one host or several as the options say and returns the exit code: the worst of them.
+pub(crate) fn conclude(
+    command: &str,
+    target: &str,
+    answers: &[Answer<'_>],
+    text: &dyn Fn(Detail) -> String,
     common: &Common,
 ) -> Result<u8, Failed> {
     match common.format {
         Format::Json => {
-            let text = crate::report::json::report(command, target, report, subjects)
-                .map_err(|error| Failed::new(target, error.to_string(), "report this as a bug"))?;
-            print(&text);
+            let text = match answers {
+                [answer] => json::report(command, target, answer),
+                answers => json::matrix(command, target, answers),
+            };
+            print(&text.map_err(|error| Failed::new(target, error.to_string(), "report this as a bug"))?);
         }
-        Format::Text => {
-            let text = crate::report::text::report(headline, report, detail(common));
-            styled(&crate::report::text::wrapped(text.trim_end(), width()), common);
-        }
+        Format::Text => styled(&crate::report::text::wrapped(text(detail(common)).trim_end(), width()), common),
+        Format::Sarif => print(&sarif::log(command, target, answers, checks::all())),
+        Format::Junit => print(&junit::document(command, target, answers, failing(common))),
     }
-    Ok(policy::exit_code(report, fail_on(common)))
+    let code = |answer: &Answer<'_>| policy::exit_code(answer.report, fail_on(common));
+    Ok(answers.iter().map(code).max().unwrap_or_default())
+}
+
+/// A command that has no report to print in the formats of pipelines says so.
+pub(crate) fn has_no_report(command: &str, common: &Common) -> Result<(), Failed> {
+    match common.format {
+        Format::Text | Format::Json => Ok(()),
+        Format::Sarif | Format::Junit => Err(Failed::new(
+            format!("{command} --format"),
+            "SARIF and JUnit are for host, container and image, which judge something",
+            "--format text or --format json",
+        )),
+    }
+}
+
+fn failing(common: &Common) -> Failing {
+    Failing {
+        from: match common.fail_on {
+            FailOn::Error | FailOn::Unknown => Some(Severity::Error),
+            FailOn::Warning => Some(Severity::Warning),
+            FailOn::Never => None,
+        },
+        unknown: common.fail_on == FailOn::Unknown,
+    }
 }
 
 /// Of the terminal; what is piped is not wrapped.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::checks;
 use crate::cli::Common;
+use crate::collect::host::{self, Options, Scope};
 use crate::collect::knowledge;
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::hook::configuration;
 use crate::commands::output::{Failed, complain};
-use crate::model::{Finding, Knowledge, Report, Severity};
+use crate::model::{Finding, Host, Knowledge, Observed, Report, Severity};
 use crate::policy::{Policy, known_checks};
 
 /// The machine's files: `/`, or those below `--host-root`.
@@ -26,7 +27,7 @@ pub(crate) fn host_tree(common: &Common) -> Result<Tree, Failed> {
 
 /// The machine's policy, with every trouble in its files said on standard error.
 pub(crate) fn policy(common: &Common, host: &Tree) -> Result<Policy, Failed> {
-    let told = common.config.as_deref().map(readable).transpose()?;
+    let told = common.config.as_deref().map(|path| readable(path, "--config")).transpose()?;
     let (policy, remarks) = configuration::read(told.as_deref(), host);
     for remark in remarks {
         complain(&format!("gpu-preflight: {remark}"));
@@ -49,6 +50,26 @@ pub(crate) fn knowledge(host: &Tree) -> Knowledge {
     knowledge
 }
 
+/// This machine, or the one below `--host-root`, with what the tables tell of its GPUs.
+pub(crate) fn machine(common: &Common, files: &Tree, knowledge: &Knowledge) -> Host {
+    let options =
+        Options { laid_out: common.host_root.is_some(), driver_root: common.driver_root.clone(), scope: Scope::Full };
+    let mut host = host::read(files, &options);
+    if let Observed::Known(gpus) = &mut host.gpus {
+        for gpu in gpus {
+            let function = host.pci.seen().and_then(|all| all.iter().find(|function| function.address == gpu.pci));
+            let device = function.map(|function| function.device).filter(|device| *device != 0);
+            gpu.compute_capability = knowledge.capability_of(gpu.name.as_deref(), device);
+        }
+    }
+    host
+}
+
+/// What the machine is called that [`machine`] looks at.
+pub(crate) fn name_of_machine(common: &Common) -> String {
+    common.host_root.as_ref().map_or_else(|| "this machine".to_owned(), |root| root.display().to_string())
+}
+
 /// What a headline must not hide: warnings, and what was ignored.
 pub(crate) fn besides(report: &Report) -> String {
     let count = |what: &dyn Fn(&Finding) -> bool| report.findings.iter().filter(|finding| what(finding)).count();
@@ -64,10 +85,10 @@ pub(crate) fn besides(report: &Report) -> String {
     words
 }
 
-/// The file of `--config`: one that was named and is not there is an error, not a default.
-fn readable(path: &Path) -> Result<PathBuf, Failed> {
-    let failed =
-        |reason: String| Failed::new(path.display().to_string(), reason, "name a file that is there with --config");
+/// The file of an option, by its whole path: one that was named and is not there is an error.
+pub(crate) fn readable(path: &Path, option: &str) -> Result<PathBuf, Failed> {
+    let way_out = format!("name a file that is there with {option}");
+    let failed = |reason: String| Failed::new(path.display().to_string(), reason, way_out.clone());
     let absolute = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
     let here = Tree::open(Path::new("/"), Kind::Host).map_err(|error| failed(error.to_string()))?;
     match here.stat(&absolute.to_string_lossy()) {

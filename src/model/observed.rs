@@ -1,6 +1,6 @@
 //! A fact that was seen, or the reason why it was not.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Why a fact is not known: which one, where it was looked for, and what stood in the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,6 +17,14 @@ impl Unknown {
     /// An unseen fact.
     pub fn new(fact: impl Into<String>, source: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { fact: fact.into(), source: source.into(), reason: reason.into() }
+    }
+}
+
+impl Unknown {
+    /// The fact was left out by the one who asks: the check that needs it was not asked, and counts as neither known
+    /// nor unknown.
+    pub fn was_not_asked(&self) -> bool {
+        matches!(self.reason.as_str(), NOT_STATED | ONLY_CONFIGURATION)
     }
 }
 
@@ -49,6 +57,9 @@ pub const NOT_STATED: &str = "not stated";
 
 /// The reason for a kernel's log that lies in no file: a machine with a journal alone.
 pub const NO_LOG_FILE: &str = "no log file of the kernel's is there";
+
+/// The reason for an image's files where only its configuration was to be looked at: what needs them was not asked.
+pub const ONLY_CONFIGURATION: &str = "only its configuration was looked at";
 
 /// A fact, as far as it could be seen.
 ///
@@ -136,6 +147,14 @@ impl<T: Serialize> Serialize for Observed<T> {
     }
 }
 
+/// A fact that is `null`, or is not there, was not seen; which one it is, only the reader knows.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Observed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seen = Option::deserialize(deserializer)?;
+        Ok(seen.map_or_else(|| Self::unknown("", "", ""), Self::Known))
+    }
+}
+
 /// A list of which single elements may have been unreadable.
 ///
 /// One word that a newer engine knows and this program does not must not lose the other elements:
@@ -201,8 +220,17 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_asked_for_is_told_from_what_nobody_saw() {
+        let because = |reason: &str| Unknown::new("host.gpus", "the command line", reason).was_not_asked();
+        assert_eq!((because(NOT_STATED), because(ONLY_CONFIGURATION), because("refused")), (true, true, false));
+    }
+
+    #[test]
     fn an_unseen_fact_is_null_in_the_report() {
         let unseen: Observed<u32> = Observed::unknown("a", "b", "c");
         assert_eq!(serde_json::to_value(&unseen).unwrap(), serde_json::Value::Null);
+        let read: Observed<u32> = serde_json::from_str("null").unwrap();
+        assert!(read.known().is_err());
+        assert_eq!(serde_json::from_str::<Observed<u32>>("3").unwrap(), Observed::Known(3));
     }
 }

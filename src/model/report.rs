@@ -70,6 +70,17 @@ pub struct Unjudged {
     pub reason: String,
 }
 
+/// A check that found nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// The check's name.
+    pub check: &'static str,
+    /// The check's family.
+    pub family: Family,
+    /// All is well; else the question does not arise here.
+    pub passed: bool,
+}
+
 /// The result of one question, before it is printed in some format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -79,6 +90,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What could not be judged.
     pub unknown: Vec<Unjudged>,
+    /// The checks that were asked and found nothing.
+    pub settled: Vec<Settled>,
 }
 
 impl Report {

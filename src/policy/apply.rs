@@ -1,7 +1,7 @@
 //! From outcomes to a report, and from a report to a decision.
 
 use super::{Mode, Policy};
-use crate::model::report::{Remedy, Unjudged};
+use crate::model::report::{Remedy, Settled, Unjudged};
 use crate::model::wording::fill;
 use crate::model::{Check, Container, Failure, Family, Finding, Judged, Outcome, Report, Severity, Verdict};
 
@@ -46,10 +46,13 @@ pub fn report(policy: &Policy, container: Option<&Container>, ignore: &[String],
     let ignored =
         |id: &str| policy.ignore.contains(id) || asked.ignore.contains(id) || ignore.iter().any(|i| i.trim() == id);
 
-    let mut report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new() };
+    let mut report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() };
     for Judged { family, check, judgement } in outcomes {
         match judgement {
-            Ok(Outcome::Pass | Outcome::NotApplicable) => {}
+            Ok(outcome @ (Outcome::Pass | Outcome::NotApplicable)) => {
+                report.settled.push(Settled { check: check.id, family, passed: outcome == Outcome::Pass });
+            }
+            Err(unknown) if unknown.was_not_asked() => {}
             Ok(Outcome::Fail(failure)) => {
                 let mut severity = severity(policy, check, failure.severity);
                 if exempt.is_some() {
@@ -256,6 +259,15 @@ mod tests {
         let report = report(&policy, Some(&container), &[], fails(Severity::Error));
         assert_eq!(report.findings[0].severity, Severity::Warning);
         assert_eq!(policy.decide(&report, &container), Decision::Start);
+    }
+
+    #[test]
+    fn what_was_not_asked_is_neither_known_nor_unknown() {
+        let not_stated = Err(Unknown::new("host.gpus", "the command line", crate::model::observed::NOT_STATED));
+        let asked = report(&Policy::default(), Some(&wanting()), &[], judged(not_stated));
+        assert_eq!((asked.verdict, asked.unknown.len(), asked.settled.len()), (Verdict::Pass, 0, 0));
+        let settled = |judgement| report(&Policy::default(), Some(&wanting()), &[], judged(judgement)).settled;
+        assert!(settled(Ok(Outcome::Pass))[0].passed && !settled(Ok(Outcome::NotApplicable))[0].passed);
     }
 
     #[test]

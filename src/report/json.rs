@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::report::{Report, Unjudged};
+use super::answer::{Answer, worst};
+use super::image::About;
+use crate::model::report::Unjudged;
 use crate::model::{Container, Finding, Host, Image, Verdict};
 
 /// The document's version.
@@ -16,6 +18,8 @@ pub struct Subjects<'a> {
     pub host: Option<&'a Host>,
     /// The image.
     pub image: Option<&'a Image>,
+    /// Where the image was found, and what follows from its files.
+    pub about: Option<&'a About>,
     /// The container.
     pub container: Option<&'a Container>,
 }
@@ -26,27 +30,57 @@ struct Document<'a> {
     tool: Value,
     command: &'a str,
     target: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
     verdict: Verdict,
     findings: &'a [Finding],
     unknown: &'a [Unjudged],
     facts: Value,
 }
 
-/// A report as JSON text.
+/// The report on one host as JSON text.
 ///
 /// # Errors
 /// None that is known: all of it can be written as JSON.
-pub fn report(command: &str, target: &str, report: &Report, subjects: Subjects<'_>) -> serde_json::Result<String> {
+pub fn report(command: &str, target: &str, answer: &Answer<'_>) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&document(command, target, None, answer)?)
+}
+
+/// The reports on several hosts as JSON text: one whole report for each, and the worst verdict above them.
+///
+/// # Errors
+/// As [`report`].
+pub fn matrix(command: &str, target: &str, answers: &[Answer<'_>]) -> serde_json::Result<String> {
+    let results: Vec<_> =
+        answers.iter().map(|answer| document(command, target, Some(answer.host), answer)).collect::<Result<_, _>>()?;
+    serde_json::to_string_pretty(&json!({
+        "schema_version": SCHEMA_VERSION,
+        "tool": tool(),
+        "command": command,
+        "target": target,
+        "verdict": worst(answers),
+        "results": results,
+    }))
+}
+
+fn document<'a>(
+    command: &'a str,
+    target: &'a str,
+    host: Option<&'a str>,
+    answer: &Answer<'a>,
+) -> serde_json::Result<Document<'a>> {
+    let Answer { report, subjects, .. } = answer;
     let facts = json!({
-        "host": subjects.host.map_or(Ok(json!({})), host)?,
-        "image": subjects.image.map_or(Ok(json!({})), serde_json::to_value)?,
+        "host": subjects.host.map_or(Ok(json!({})), of_host)?,
+        "image": subjects.image.map_or(Ok(json!({})), |image| of_image(image, subjects.about))?,
         "container": subjects.container.map_or(Ok(json!({})), serde_json::to_value)?,
     });
-    serde_json::to_string_pretty(&Document {
+    Ok(Document {
         schema_version: SCHEMA_VERSION,
         tool: tool(),
         command,
         target,
+        host,
         verdict: report.verdict,
         findings: &report.findings,
         unknown: &report.unknown,
@@ -54,8 +88,19 @@ pub fn report(command: &str, target: &str, report: &Report, subjects: Subjects<'
     })
 }
 
+/// The image's facts, with where it was found and what follows from them.
+fn of_image(image: &Image, about: Option<&About>) -> serde_json::Result<Value> {
+    let mut facts = serde_json::to_value(image)?;
+    if let (Some(facts), Some(Value::Object(about))) =
+        (facts.as_object_mut(), about.map(serde_json::to_value).transpose()?)
+    {
+        facts.extend(about);
+    }
+    Ok(facts)
+}
+
 /// The machine's facts, its modules beside the driver: a machine without the driver has some, too.
-fn host(host: &Host) -> serde_json::Result<Value> {
+fn of_host(host: &Host) -> serde_json::Result<Value> {
     let mut facts = serde_json::to_value(host)?;
     let modules = facts.get_mut("driver").and_then(Value::as_object_mut).and_then(|driver| driver.remove("modules"));
     if let (Some(facts), Some(modules)) = (facts.as_object_mut(), modules) {
@@ -75,6 +120,6 @@ pub fn error(command: &str, what: &str, reason: &str, way_out: &str) -> String {
     format!("{document:#}")
 }
 
-fn tool() -> Value {
+pub(super) fn tool() -> Value {
     json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
 }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn report(findings: Vec<Finding>) -> Report {
-        Report { verdict: Verdict::Fail, findings, unknown: Vec::new() }
+        Report { verdict: Verdict::Fail, findings, unknown: Vec::new(), settled: Vec::new() }
     }
 
     #[test]

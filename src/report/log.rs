@@ -101,7 +101,7 @@ mod tests {
             remedy: Vec::new(),
             ignored: false,
         };
-        Report { verdict: Verdict::Fail, findings: vec![finding; findings], unknown: Vec::new() }
+        Report { verdict: Verdict::Fail, findings: vec![finding; findings], unknown: Vec::new(), settled: Vec::new() }
     }
 
     fn entry(remarks: &[String]) -> Entry<'_> {

@@ -8,7 +8,7 @@ use super::explained::plain;
 use crate::model::{Check, Family, Page, Place, Severity, Sign, Step};
 
 /// What the command line does not know yet.
-const NOT_YET: [&str; 3] = ["gpu-preflight image", "gpu-preflight host --cuda", "gpu-preflight healthcheck"];
+const NOT_YET: [&str; 2] = ["gpu-preflight host --cuda", "gpu-preflight healthcheck"];
 
 /// All that is to be said of a name.
 #[derive(Debug, Clone)]
@@ -187,6 +187,7 @@ const fn command(place: Place) -> Option<&'static str> {
     match place {
         Place::Hook => Some("gpu-preflight container ID"),
         Place::Host => Some("gpu-preflight host"),
-        Place::Image | Place::Healthcheck => None,
+        Place::Image => Some("gpu-preflight image REF"),
+        Place::Healthcheck => None,
     }
 }

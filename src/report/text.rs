@@ -7,8 +7,8 @@ use anstyle::{AnsiColor, Style};
 use crate::model::wording::quote;
 use crate::model::{Finding, Report, Severity, Verdict};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const BLUE: Style = AnsiColor::Blue.on_default();
@@ -31,24 +31,48 @@ pub enum Detail {
 /// A report in words, with escape sequences for colour that the caller may strip. `headline` says
 /// what was judged and found, in one line.
 pub fn report(headline: &str, report: &Report, detail: Detail) -> String {
-    let mut out = String::new();
-    let (word, style) = match report.verdict {
+    report_with(headline, "", report, detail)
+}
+
+/// The same with lines about what was judged behind the headline.
+pub fn report_with(headline: &str, facts: &str, report: &Report, detail: Detail) -> String {
+    let mut out = first_line(report.verdict, headline);
+    if detail > Detail::Quiet {
+        out.push_str(facts);
+    }
+    findings(&mut out, report, detail);
+    out
+}
+
+/// The verdict with a headline.
+pub(super) fn first_line(verdict: Verdict, headline: &str) -> String {
+    let (word, style) = word(verdict);
+    format!("{style}{word}{style:#}  {BOLD}{headline}{BOLD:#}\n")
+}
+
+/// A verdict's word, and how it looks.
+pub(super) const fn word(verdict: Verdict) -> (&'static str, Style) {
+    match verdict {
         Verdict::Fail => ("FAIL", RED),
         Verdict::Unknown => ("UNKNOWN", YELLOW),
         Verdict::Pass => ("PASS", GREEN),
         Verdict::Skip => ("SKIP", DIM),
-    };
-    let _ = writeln!(out, "{style}{word}{style:#}  {BOLD}{headline}{BOLD:#}");
-    let shown =
-        report.findings.iter().filter(|f| detail > Detail::Quiet || (f.severity == Severity::Error && !f.ignored));
-    for one in shown {
-        finding(&mut out, one, detail);
     }
-    unknown(&mut out, report, detail);
-    out
 }
 
-fn finding(out: &mut String, finding: &Finding, detail: Detail) {
+/// A report's findings, and what could not be judged.
+pub(super) fn findings(out: &mut String, report: &Report, detail: Detail) {
+    for one in report.findings.iter().filter(|finding| is_shown(finding, detail)) {
+        finding(out, one, detail);
+    }
+    unknown(out, report, detail);
+}
+
+pub(super) fn is_shown(finding: &Finding, detail: Detail) -> bool {
+    detail > Detail::Quiet || (finding.severity == Severity::Error && !finding.ignored)
+}
+
+pub(super) fn finding(out: &mut String, finding: &Finding, detail: Detail) {
     let (word, style) = match (finding.ignored, finding.severity) {
         (true, _) => ("ignored", DIM),
         (false, Severity::Error) => ("error", RED),
@@ -93,7 +117,7 @@ pub fn wrapped(text: &str, columns: Option<usize>) -> String {
 }
 
 /// As it is if it is plain, else quoted: a value may be the attacker's, and a terminal obeys.
-fn shown(value: &str) -> String {
+pub fn shown(value: &str) -> String {
     if value.bytes().all(|b| (0x20..0x7f).contains(&b)) && value.len() <= 160 { value.to_owned() } else { quote(value) }
 }
 

@@ -16,12 +16,14 @@ pub(super) struct Product {
     pub(super) name: Option<String>,
     /// PCI device id.
     pub(super) device: Option<u16>,
+    /// What it runs, where that was told.
+    pub(super) told: Option<ComputeCapability>,
 }
 
 impl Product {
     /// Its compute capability, as far as the tables know it.
     pub(super) fn capability(&self, facts: &Facts<'_>) -> Option<ComputeCapability> {
-        facts.knowledge.capability_of(self.name.as_deref(), self.device)
+        self.told.or_else(|| facts.knowledge.capability_of(self.name.as_deref(), self.device))
     }
 
     /// As forward compatibility asks for it.
@@ -36,10 +38,11 @@ impl Product {
 
     /// For messages.
     pub(super) fn label(&self) -> String {
-        match (&self.name, self.device) {
-            (Some(name), _) => name.clone(),
-            (None, Some(device)) => format!("GPU 10de:{device:04x}"),
-            (None, None) => "GPU".to_owned(),
+        match (&self.name, self.device, self.told) {
+            (Some(name), _, _) => name.clone(),
+            (None, Some(device), _) => format!("GPU 10de:{device:04x}"),
+            (None, None, Some(capability)) => format!("a GPU of sm_{}{}", capability.major, capability.minor),
+            (None, None, None) => "GPU".to_owned(),
         }
     }
 }
@@ -63,13 +66,15 @@ pub(super) fn of(facts: &Facts<'_>) -> Result<Vec<Product>, Unknown> {
     if let Some(first) = on_bus.first().filter(|first| first.device != 0)
         && on_bus.iter().all(|gpu| gpu.device == first.device)
     {
-        let name = facts.host.gpus.seen().and_then(|gpus| gpus.first()).and_then(|gpu| gpu.name.clone());
-        return Ok(vec![Product { name, device: Some(first.device) }]);
+        let gpu = facts.host.gpus.seen().and_then(|gpus| gpus.first());
+        let (name, told) = gpu.map(|gpu| (gpu.name.clone(), gpu.compute_capability)).unwrap_or_default();
+        return Ok(vec![Product { name, device: Some(first.device), told }]);
     }
     let gpus = facts.host.gpus.known()?;
     let given: Vec<&Gpu> = given(facts, gpus)?;
     let product = |gpu: &&Gpu| Product {
         name: gpu.name.clone(),
+        told: gpu.compute_capability,
         device: on_bus
             .iter()
             .find(|function| function.address == gpu.pci)

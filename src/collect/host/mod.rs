@@ -25,6 +25,8 @@ mod modprobe;
 mod module_files;
 mod pci;
 mod platform;
+#[cfg(feature = "cli")]
+mod profile;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -43,6 +45,8 @@ pub use mig::mig_capabilities;
 pub use modprobe::module_options;
 pub use module_files::module_files;
 pub use pci::pci;
+#[cfg(feature = "cli")]
+pub use profile::{LIMIT as MOST_PROFILE, profile};
 pub use toolkit::toolkit;
 
 /// How long the GPUs' `information` files may take, all of them together: the driver answers at once for

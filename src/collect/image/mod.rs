@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use super::files::Files;
 use crate::model::image::Answer;
+#[cfg(feature = "cli")]
+use crate::model::observed::ONLY_CONFIGURATION;
 use crate::model::{Image, Observed, Unseen};
 
 #[cfg(feature = "cli")]
@@ -69,7 +71,7 @@ pub fn examine(found: &source::Found) -> Image {
     };
     let mut image = match &found.files {
         Some(view) => look(view, &hints),
-        None => unseen("the image's files", "only its configuration was looked at"),
+        None => unseen("the image's files", ONLY_CONFIGURATION),
     };
     image.configuration = Some(configuration.clone());
     if !configuration.architecture.is_empty() {

@@ -238,7 +238,7 @@ fn may_come_yet(report: &Report) -> bool {
 }
 
 fn unjudged() -> Report {
-    Report { verdict: Verdict::Unknown, findings: Vec::new(), unknown: Vec::new() }
+    Report { verdict: Verdict::Unknown, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() }
 }
 
 /// What a line of the decision log needs besides the report.

@@ -4,6 +4,8 @@ mod brand;
 mod chips;
 mod generations;
 mod products;
+#[cfg(feature = "cli")]
+mod stated;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -12,6 +14,8 @@ pub use brand::Brand;
 pub(crate) use chips::CHIPS;
 pub(crate) use generations::GENERATIONS;
 pub(crate) use products::PRODUCTS;
+#[cfg(feature = "cli")]
+pub use stated::{Stated, Unnamed};
 pub(crate) use targets::{PTX, TARGETS};
 
 use crate::model::{ComputeCapability, Knowledge};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{DriverVersion, Observed};
 
@@ -36,7 +36,7 @@ impl Driver {
 }
 
 /// A loaded kernel module.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KernelModule {
     /// `/sys/module/NAME/version`.
     pub version: Option<String>,
@@ -64,7 +64,7 @@ pub struct DriverRoot {
 }
 
 /// A driver library on disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverLibrary {
     /// `libcuda`, `libnvidia-ml`, on WSL `libnvdxgdmal`.
     pub name: String,

@@ -1,9 +1,11 @@
 //! GPUs: what is plugged in, and what the driver made of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::model::ComputeCapability;
 
 /// A display or 3D function of vendor 10de.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PciFunction {
     /// `0000:65:00.0`, lower case, four digits of domain.
     pub address: String,
@@ -26,7 +28,8 @@ impl PciFunction {
 }
 
 /// A GPU that the driver knows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Gpu {
     /// Its place in the order of PCI addresses: the index that the container stack and `nvidia-smi` use.
     pub index: u32,
@@ -38,7 +41,9 @@ pub struct Gpu {
     pub minor: Option<u32>,
     /// Its product name.
     pub name: Option<String>,
+    /// What machine code it runs, where that was told; else name and PCI device tell it, if the tables know them.
+    pub compute_capability: Option<ComputeCapability>,
     /// The driver was told to leave it alone (`NVreg_ExcludedGpus`).
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub excluded: bool,
 }

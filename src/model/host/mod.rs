@@ -2,22 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Observed, Release};
 
 mod driver;
 mod gpu;
 mod node;
+#[cfg(feature = "cli")]
+mod profile;
 mod stack;
+#[cfg(feature = "cli")]
+mod unseen;
 
 pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
 pub use node::{Majors, Node, NodeKind};
+#[cfg(feature = "cli")]
+pub use profile::Carried;
 pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
 
 /// What kind of NVIDIA machine this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Platform {
     /// Discrete GPUs behind `nvidia.ko`, or nothing of NVIDIA at all.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Observed, Release};
 
@@ -28,7 +28,8 @@ pub struct Toolkit {
 }
 
 /// `/etc/nvidia-container-runtime/config.toml`, as far as it matters here. Absent keys are `None`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ToolkitConfig {
     /// Where it was read.
     pub path: String,
@@ -67,7 +68,7 @@ pub struct ToolkitConfig {
 }
 
 /// Which engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum EngineKind {
@@ -78,16 +79,17 @@ pub enum EngineKind {
 }
 
 /// An installed engine with what its configuration files say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Engine {
     /// Which.
     pub kind: EngineKind,
     /// Its program or configuration, whichever was found.
     pub path: String,
     /// Runtimes it is configured with, name to program; empty: none but the default.
+    #[serde(default)]
     pub runtimes: BTreeMap<String, String>,
     /// Arguments of these runtimes.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub runtime_args: BTreeMap<String, Vec<String>>,
     /// Its default runtime, if the configuration names one.
     pub default_runtime: Option<String>,
@@ -98,14 +100,16 @@ pub struct Engine {
     /// CDI is switched on or off; `None`: the configuration does not say.
     pub cdi: Option<bool>,
     /// Installed as a snap.
+    #[serde(default)]
     pub snap: bool,
     /// A file of its configuration that could not be read as what it is.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
 
 /// One CDI specification file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CdiSpec {
     /// The file.
     pub path: String,
@@ -118,22 +122,23 @@ pub struct CdiSpec {
     /// Nodes that every device of it brings.
     pub nodes: Vec<CdiNode>,
     /// Files that it mounts from the host, of all devices, each once.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<String>,
     /// Hooks, of all devices, each once.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<CdiHook>,
     /// Host paths named in it (nodes, mounts, hooks) that are not there.
     pub gone: Vec<String>,
     /// Driver version by the names of the libraries it mounts.
     pub driver: Option<Release>,
     /// It could not be read as what it is; all else is empty.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
 
 /// A device of a CDI specification.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CdiDevice {
     /// `0`, `all`, a UUID, …
     pub name: String,
@@ -142,7 +147,8 @@ pub struct CdiDevice {
 }
 
 /// A node in a CDI specification.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CdiNode {
     /// Path in the container.
     pub path: String,
@@ -159,7 +165,8 @@ pub struct CdiNode {
 }
 
 /// A hook in a CDI specification.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CdiHook {
     /// The program.
     pub path: String,

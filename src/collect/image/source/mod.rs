@@ -2,6 +2,8 @@
 //! for, its files; which source it was and how deep it looked is said.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::view::View;
 use crate::model::Unseen;
@@ -29,6 +31,19 @@ pub struct Wish {
     pub depth: Depth,
     /// The processor whose image is taken where there are several, in the words of the image specification.
     pub architecture: String,
+    /// How far the reading is.
+    pub progress: Arc<Progress>,
+}
+
+/// How far the reading of an image is, for whoever waits: told while it goes on.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes that were read, as they are stored or sent.
+    pub done: AtomicU64,
+    /// Bytes that there are, as far as that is known.
+    pub total: AtomicU64,
+    /// Nobody waits any more: the reading ends at the next chunk.
+    pub cancelled: AtomicBool,
 }
 
 /// An image that was found.

@@ -1,0 +1,109 @@
+//! The answer in words: what a person who waits for a deployment wants to know, first.
+
+use std::fmt::Write as _;
+
+use crate::commands::setting;
+use crate::model::observed::NOT_STATED;
+use crate::model::{Host, Image, Observed, Verdict};
+use crate::report::answer::{Answer, worst};
+use crate::report::image::About;
+use crate::report::text::Detail;
+use crate::report::{image, machine, matrix, text};
+
+/// The whole text.
+pub(super) fn text(answers: &[Answer<'_>], detail: Detail) -> String {
+    let Some(first) = answers.first() else { return String::new() };
+    let (Some(of_image), Some(about)) = (first.subjects.image, first.subjects.about) else { return String::new() };
+    let facts = image::facts(of_image, about, detail);
+    if answers.len() > 1 {
+        return matrix::report(&for_all(answers), &facts, answers, detail);
+    }
+    let mut facts = facts;
+    if let Some(host) = first.subjects.host {
+        let _ = writeln!(facts, "    {}", judged_for(first.host, host));
+    }
+    text::report_with(&for_one(first, of_image, about), &facts, first.report, detail)
+}
+
+fn judged_for(name: &str, host: &Host) -> String {
+    let known = |fact: String, word: &str| format!("{word} {fact}");
+    let whose =
+        if name.starts_with("driver ") || matches!(host.driver.version.known(), Err(u) if u.reason == NOT_STATED) {
+            "stated".to_owned()
+        } else {
+            text::shown(name)
+        };
+    format!("judged for  {whose}: {}, {}", known(machine::driver(host), "driver"), known(machine::gpus(host), "GPUs"))
+}
+
+fn for_one(answer: &Answer<'_>, image: &Image, about: &About) -> String {
+    let Some(host) = answer.subjects.host else { return String::new() };
+    let report = answer.report;
+    let place = place(answer.host, host);
+    let shallow = if about.depth == "config" { ", as far as its configuration tells" } else { "" };
+    let answer = match report.verdict {
+        Verdict::Fail => {
+            let title = report.first_error().map_or("", |error| error.title);
+            format!("it will not work {place}: {title}")
+        }
+        Verdict::Unknown => {
+            let open = report.unknown.iter().find(|unknown| unknown.could_be_error);
+            let why = open.map(|open| format!(": {} ({})", text::shown(&open.reason), text::shown(&open.source)));
+            format!("whether it works {place} could not be judged{}", why.unwrap_or_default())
+        }
+        Verdict::Skip => "it wants no GPU".to_owned(),
+        Verdict::Pass if has_nothing_for_gpus(image, about) => "nothing in it needs a GPU".to_owned(),
+        Verdict::Pass if no_target(host) => {
+            let whose = text::shown(answer.host);
+            format!("nothing is found against it, but {whose} has no GPU: name what it is for by --driver and --gpu")
+        }
+        Verdict::Pass => format!("nothing is found against it {place}{shallow}{}", not_judged(host)),
+    };
+    format!("{answer}{}", setting::besides(report))
+}
+
+fn for_all(answers: &[Answer<'_>]) -> String {
+    let count = |verdict: Verdict| answers.iter().filter(|answer| answer.report.verdict == verdict).count();
+    let all = answers.len();
+    let failing = count(Verdict::Fail);
+    match worst(answers) {
+        Verdict::Fail if failing == all => format!("it will not work on any of {all} hosts"),
+        Verdict::Fail => format!("it will not work on {failing} of {all} hosts"),
+        Verdict::Unknown => format!("on {} of {all} hosts something could not be judged", count(Verdict::Unknown)),
+        Verdict::Pass => format!("nothing is found against it on {all} hosts"),
+        Verdict::Skip => "it wants no GPU".to_owned(),
+    }
+}
+
+/// `here`, `on hosts/a.json`, `with driver 535.183.01, H100`.
+fn place(name: &str, host: &Host) -> String {
+    let stated = matches!(&host.cdi, Observed::Unknown(unknown) if unknown.reason == NOT_STATED);
+    match (stated, host.laid_out || name != "this machine") {
+        (true, _) => format!("with {name}"),
+        (false, true) => format!("on {}", text::shown(name)),
+        (false, false) => "here".to_owned(),
+    }
+}
+
+fn has_nothing_for_gpus(image: &Image, about: &About) -> bool {
+    let empty = |list: Option<bool>| list == Some(true);
+    about.depth == "files"
+        && about.requirements.is_empty()
+        && image.cuda.seen().is_some_and(Option::is_none)
+        && empty(image.frameworks.seen().map(|list| list.items.is_empty() && list.unread.is_empty()))
+        && empty(image.runtimes.seen().map(|list| list.items.is_empty() && list.unread.is_empty()))
+}
+
+fn no_target(host: &Host) -> bool {
+    host.has_gpu() == Ok(false) && !host.driver.version.seen().is_some_and(Option::is_some)
+}
+
+/// What was left out when a machine was stated.
+fn not_judged(host: &Host) -> &'static str {
+    let open = |unknown: Option<crate::model::Unknown>| unknown.is_some_and(|unknown| unknown.reason == NOT_STATED);
+    match (open(host.driver.version.known().err()), open(host.gpus.known().err())) {
+        (true, _) => "; no driver was stated to judge it for",
+        (_, true) => "; no GPU was stated to judge its code for",
+        _ => "",
+    }
+}
