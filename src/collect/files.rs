@@ -41,6 +41,13 @@ pub trait Files {
     /// What a libcuda for forward compatibility says of itself.
     fn compat_note(&self, path: &str) -> Option<CompatNote>;
 
+    /// There is a file of this name in some directory, or one of it with more numbers (`libcudnn.so.9.1.0`); `None`:
+    /// nobody knows all directories.
+    fn has_library(&self, name: &str) -> Option<bool> {
+        let _ = name;
+        None
+    }
+
     /// The whole file as text, wrong UTF-8 replaced.
     fn read_text(&self, path: &str, limit: usize) -> Result<Option<String>, Unseen> {
         Ok(self.read(path, limit)?.map(|bytes| match String::from_utf8(bytes) {

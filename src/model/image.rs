@@ -37,7 +37,7 @@ pub struct Image {
     /// Its C library; `None`: it has none at a known place.
     pub libc: Observed<Option<Libc>>,
     /// Files of NVIDIA's driver in it, stubs and empty ones included.
-    #[serde(serialize_with = "items")]
+    #[serde(serialize_with = "files")]
     pub driver_files: Observed<Parts<DriverFile>>,
     /// Packages that bring CUDA or a part of it, and those beside them that tell which is used.
     #[serde(skip)]
@@ -67,6 +67,22 @@ pub struct Answer {
 /// Of a list that was read in part, what was read.
 fn items<T: Serialize, S: Serializer>(list: &Observed<Parts<T>>, serializer: S) -> Result<S::Ok, S::Error> {
     list.seen().map(|list| &list.items).serialize(serializer)
+}
+
+/// Of the driver's files what the report tells.
+fn files<S: Serializer>(list: &Observed<Parts<DriverFile>>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Shown<'a> {
+        path: &'a str,
+        kind: DriverFileKind,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        version: Option<&'a DriverVersion>,
+    }
+    fn shown(file: &DriverFile) -> Shown<'_> {
+        let DriverFile { path, kind, version, .. } = file;
+        Shown { path, kind: *kind, version: version.as_ref() }
+    }
+    list.seen().map(|list| list.items.iter().map(shown).collect::<Vec<_>>()).serialize(serializer)
 }
 
 /// A framework, as installed.

@@ -1,6 +1,8 @@
 //! The libraries for forward compatibility that an image brings, and whether its loader is led to them.
 
+use super::driver::is_of_stubs;
 use super::places::Hints;
+use super::reach::Loader;
 use super::walk::Walk;
 use crate::collect::loader::{self, Directory};
 use crate::collect::paths::clean;
@@ -20,7 +22,7 @@ const BEFORE: usize = 32;
 const HOPS: usize = 4;
 
 /// The directories with a libcuda of their own. `local`: the names in `/usr/local`.
-pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> Vec<Compat> {
+pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>, loader: &mut Loader) -> Vec<Compat> {
     let toolkits = || local.iter().filter(|name| name.starts_with("cuda-")).take(TOOLKITS);
     let mut directories: Vec<String> = toolkits().map(|name| format!("{LOCAL}/{name}/compat")).collect();
     let link = local.iter().any(|name| name == "cuda").then(|| follow(walk, LINK));
@@ -35,15 +37,13 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
     // conda's package of them, and whatever the environment leads to by such a name
     add(&mut directories, "/opt/conda/cuda-compat".to_owned());
     let told = hints.environment.map(loader::of_environment).unwrap_or_default();
-    for directory in told.iter().filter(|told| !is_of_drivers(&told.path)) {
+    for directory in told.iter().filter(|told| !is_of_drivers(&told.path) && !is_of_stubs(&told.path)) {
         let directory = real(&directory.path, link.as_deref());
         // a driver that is mounted there is no image's
         if directory.contains("compat") || !walk.will_be_covered(&directory) {
             add(&mut directories, directory);
         }
     }
-    let mut told: Option<Vec<Directory>> = None;
-    let mut cache: Option<Option<Vec<u8>>> = None;
     let mut found = Vec::new();
     for directory in directories {
         let inner = ["", "/lib", "/lib.real"].map(|rest| format!("{directory}{rest}"));
@@ -55,18 +55,18 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>) -> 
         if found.iter().any(|other: &Compat| other.directory == directory) {
             continue;
         }
-        let told = told.get_or_insert_with(|| order(walk, hints));
+        let told = loader.order(walk, hints).to_vec();
         // `/usr/local/cuda` is not there, yet the image speaks of it: what NVIDIA's packages install as the
         // only toolkit is it, by a link that is made when the image is made.
-        let absent = link.is_none() && toolkits().count() == 1 && is_of_nvidia(told, hints);
+        let absent = link.is_none() && toolkits().count() == 1 && is_of_nvidia(&told, hints);
         let only = absent.then(|| directory.trim_end_matches("/compat").to_owned());
         let target = link.as_deref().or(only.as_deref());
         let note = walk.rootfs.compat_note(&file);
         // with more than one to choose from NVIDIA's hook does nothing
         let by_link = walk.will_be_covered(&format!("{LINK}/compat"));
         let current = alone && !by_link && target.is_some_and(|target| directory == format!("{target}/compat"));
-        let cache = cache.get_or_insert_with(|| walk.cache()).as_deref();
-        let reach = reach(told, &directory, target, cache).filter(|_| loadable);
+        let cache = loader.cache(walk);
+        let reach = reach(&told, &directory, target, cache).filter(|_| loadable);
         found.push(Compat { directory, current, cache: cache.is_some(), version, note, reach });
     }
     found
@@ -110,17 +110,6 @@ fn library(walk: &mut Walk<'_>, directory: String) -> Option<Library> {
         _ if loadable => Some(Library { directory, version: None, file: link, loadable, alone }),
         _ => None,
     }
-}
-
-/// The loader's directories in its order.
-fn order(walk: &mut Walk<'_>, hints: &Hints<'_>) -> Vec<Directory> {
-    let mut told = hints.environment.map(loader::of_environment).unwrap_or_default();
-    let (configured, unseen) = loader::configured(walk.rootfs);
-    told.extend(configured);
-    if let Some(unseen) = unseen {
-        walk.skip(unseen);
-    }
-    told
 }
 
 /// What leads the loader there. `toolkit`: what `/usr/local/cuda` is.

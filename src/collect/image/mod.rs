@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::files::Files;
-use crate::model::image::Answer;
+use crate::model::image::{Answer, Libc, LibcKind};
 #[cfg(feature = "cli")]
 use crate::model::observed::ONLY_CONFIGURATION;
 use crate::model::{Image, Observed, Unseen};
@@ -13,10 +13,13 @@ pub mod binary;
 mod compat;
 #[cfg(feature = "cli")]
 mod configuration;
+mod driver;
 #[cfg(feature = "cli")]
 mod layer;
+mod missing;
 mod places;
 mod python;
+mod reach;
 mod runtime;
 #[cfg(feature = "cli")]
 pub mod source;
@@ -55,7 +58,8 @@ const HEADER_BYTES: usize = 20;
 
 /// Looks at a root file system.
 pub fn look(rootfs: &dyn Files, hints: &Hints<'_>) -> Image {
-    Image { architecture: architecture(rootfs), ..survey(rootfs, hints).into_image() }
+    let (architecture, libc) = loaders(rootfs);
+    Image { architecture, libc, ..survey(rootfs, hints).into_image() }
 }
 
 /// Looks at an image that a source has found.
@@ -67,7 +71,7 @@ pub fn examine(found: &source::Found) -> Image {
         environment: Some(&configuration.environment),
         args: &args,
         working_directory: Some(&configuration.working_directory),
-        mounts: &[],
+        ..Hints::default()
     };
     let mut image = match &found.files {
         Some(view) => look(view, &hints),
@@ -98,14 +102,10 @@ pub fn unseen(source: &str, reason: &str) -> Image {
     }
 }
 
-/// The processor that its dynamic loader is for; `None`: it has none at a known place.
-pub fn architecture(rootfs: &dyn Files) -> Observed<Option<String>> {
-    loaders(rootfs).map_err(|unseen| unseen.leaves_open("image.architecture")).into()
-}
-
-/// By the first loader that is one; an unreadable one does not hide another.
-fn loaders(rootfs: &dyn Files) -> Result<Option<String>, Unseen> {
-    let mut found: Vec<&str> = Vec::new();
+/// By its dynamic loaders: the processor that they are for, and whose C library they are of. `None`: it has none at a
+/// known place.
+pub fn loaders(rootfs: &dyn Files) -> (Observed<Option<String>>, Observed<Option<Libc>>) {
+    let mut found: Vec<(&str, &str)> = Vec::new();
     let mut unseen = None;
     // One look into each directory, where it is not too large, instead of one for each name.
     let listed = ["/lib64", "/lib"].map(|directory| (directory, rootfs.list(directory, MOST_NAMES)));
@@ -118,19 +118,46 @@ fn loaders(rootfs: &dyn Files) -> Result<Option<String>, Unseen> {
     };
     for path in LOADERS.into_iter().filter(|path| !is_absent(path)) {
         match header(rootfs, path) {
-            Ok(header) => found.extend(header.and_then(|header| processor(&header))),
+            Ok(header) => found.extend(header.and_then(|header| processor(&header)).map(|name| (path, name))),
             Err(e) => unseen = unseen.or(Some(e)),
         }
     }
+    let architecture = only(&found, unseen.as_ref()).map_err(|unseen| unseen.leaves_open("image.architecture"));
+    (architecture.into(), libc(&listed, unseen))
+}
+
+/// The one processor that loaders are for; an unreadable one does not hide another.
+fn only(found: &[(&str, &str)], unseen: Option<&Unseen>) -> Result<Option<String>, Unseen> {
+    let found: Vec<&str> = found.iter().map(|(_, name)| *name).collect();
     let wide: Vec<&str> = found.iter().copied().filter(|name| !matches!(*name, "386" | "arm")).collect();
     let all = if wide.is_empty() { found } else { wide };
     match (all.split_first(), unseen) {
         (Some((first, others)), _) if others.iter().all(|other| other == first) => Ok(Some((*first).to_owned())),
         (Some(_), _) => Err(Unseen::new("the dynamic loaders", "they are for several processors")),
-        (None, Some(unseen)) => Err(unseen),
+        (None, Some(unseen)) => Err(unseen.clone()),
         (None, None) => Ok(None),
     }
 }
+
+/// By the loaders' names. Where glibc's is there, programs for it run, whatever else is.
+fn libc(listed: &[(&str, Listed)], unseen: Option<Unseen>) -> Observed<Option<Libc>> {
+    let unread = listed.iter().find_map(|(_, names)| names.as_ref().err().cloned()).or(unseen);
+    let of = |is_it: fn(&str) -> bool, kind| {
+        listed.iter().find_map(|(directory, names)| {
+            let names = names.as_ref().ok()?.as_ref()?;
+            let name = names.iter().filter_map(|name| name.to_str()).find(|name| is_it(name))?;
+            Some(Libc { kind, version: None, source: format!("{directory}/{name}") })
+        })
+    };
+    let is_glibc = |name: &str| name.starts_with("ld-linux") || name.starts_with("ld64.so.");
+    match (of(is_glibc, LibcKind::Glibc), unread) {
+        (Some(glibc), _) => Observed::Known(Some(glibc)),
+        (None, Some(unseen)) => Observed::Unknown(unseen.leaves_open("image.libc")),
+        (None, None) => Observed::Known(of(|name| name.starts_with("ld-musl-"), LibcKind::Musl)),
+    }
+}
+
+type Listed = Result<Option<Vec<OsString>>, Unseen>;
 
 fn header(rootfs: &dyn Files, path: &str) -> Result<Option<[u8; HEADER_BYTES]>, Unseen> {
     Ok(rootfs.beginning(path, HEADER_BYTES)?.and_then(|bytes| bytes.try_into().ok()))
@@ -195,6 +222,19 @@ mod tests {
         assert_eq!(of(dir.path()), Observed::Known(Some("amd64".into())));
         write(dir.path(), "lib/ld-linux-aarch64.so.1", &elf(2, 183));
         assert!(of(dir.path()).known().is_err(), "two processors");
+    }
+
+    #[test]
+    fn the_loaders_name_tells_the_c_library() {
+        let dir = tempfile::tempdir().unwrap();
+        let libc = || look(&Tree::open(dir.path(), Kind::Image).unwrap(), &Hints::default()).libc;
+        assert_eq!(libc(), Observed::Known(None));
+        write(dir.path(), "lib/ld-musl-x86_64.so.1", &elf(2, 62));
+        let found = libc().seen().cloned().flatten().unwrap();
+        assert_eq!((found.kind, found.source.as_str()), (LibcKind::Musl, "/lib/ld-musl-x86_64.so.1"));
+        // gcompat, or a glibc of its own
+        write(dir.path(), "lib64/ld-linux-x86-64.so.2", &elf(2, 62));
+        assert_eq!(libc().seen().cloned().flatten().unwrap().kind, LibcKind::Glibc);
     }
 
     #[test]

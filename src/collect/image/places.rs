@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::collect::paths::clean;
 use crate::model::Container;
-use crate::model::container::Mount;
+use crate::model::container::{Given, Moment, Mount};
 
 /// Directories of libraries; those of Python lie below some of them, virtual environments included.
 const LIBRARIES: [&str; 10] = [
@@ -37,6 +37,8 @@ pub struct Hints<'a> {
     pub working_directory: Option<&'a str>,
     /// What will be mounted over its root file system, and is not yet.
     pub mounts: &'a [Mount],
+    /// NVIDIA's tools have brought the driver's files into it.
+    pub injected: bool,
 }
 
 impl<'a> Hints<'a> {
@@ -44,7 +46,9 @@ impl<'a> Hints<'a> {
     pub fn of(container: &'a Container) -> Self {
         let args = container.args.seen().map_or(&[][..], Vec::as_slice);
         let working_directory = container.working_directory.as_deref();
-        Self { environment: container.environment.seen(), args, working_directory, mounts: &[] }
+        let given = matches!(container.gpu_given.seen(), Some(Given::Cdi | Given::LegacyHook));
+        let injected = given && container.moment != Moment::NotStarted && !container.legacy_still_to_run();
+        Self { environment: container.environment.seen(), args, working_directory, mounts: &[], injected }
     }
 
     /// Of a container that nobody has started.

@@ -4,14 +4,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::compat;
+use super::driver;
+use super::missing::{self, Libraries};
 use super::places::Hints;
 use super::python::python_packages;
+use super::reach::Loader;
 use super::runtime;
 use super::walk::Walk;
 use crate::collect::files::Files;
 use crate::knowledge::frameworks::of_library;
 use crate::knowledge::programs::{chooses_environment, says_choice};
-use crate::model::image::{Build, Compat, CudaLibrary, Framework};
+use crate::model::image::{Build, Compat, CudaLibrary, DriverFile, Framework, MissingLibrary};
 use crate::model::{Image, Observed, Parts, Unseen};
 
 /// What an installed CUDA toolkit has below its own directory.
@@ -23,6 +26,8 @@ pub(super) const MOST_FRAMEWORKS: usize = 64;
 const MOST_IN_OPT: usize = 16;
 const MOST_ENVIRONMENTS: usize = 8;
 const MOST_CONDAS: usize = 4;
+/// Drivers side by side.
+const MOST_DRIVERS: usize = 4;
 /// Words of a command that are looked at as scripts.
 const MOST_SCRIPTS: usize = 3;
 
@@ -37,6 +42,10 @@ pub struct Survey {
     pub runtimes: Vec<CudaLibrary>,
     /// Libraries for forward compatibility.
     pub compat: Vec<Compat>,
+    /// Files of the driver.
+    pub driver_files: Vec<DriverFile>,
+    /// Libraries of CUDA that frameworks look for and that are not there.
+    pub missing: Vec<MissingLibrary>,
     /// What could not be looked at.
     pub unread: Option<Unseen>,
     /// Why the frameworks that were found may not be those that run.
@@ -48,7 +57,8 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
     let mut walk = Walk::new(rootfs, hints);
     let mut found = Survey::default();
     let local = walk.list_parent("/usr/local");
-    let toolkit = toolkits(&mut walk, &local, &mut found);
+    let mut of_cuda = Libraries::default();
+    let toolkit = toolkits(&mut walk, &local, &mut found, &mut of_cuda);
     let opt = walk.list_parent("/opt");
     let (mut libraries, whole) = hints.libraries();
     if !whole {
@@ -57,11 +67,24 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
     libraries.extend(environments(&mut walk, &opt, &mut found));
     let mut own = None;
     let mut pythons = Vec::new();
+    let mut of_drivers = driver::Names::default();
+    let mut has_multiarch = false;
     for directory in &libraries {
         // the libraries of each processor lie below it
         let names = if directory == "/usr/lib" { walk.list_parent(directory) } else { walk.list(directory) };
         own = own.or_else(|| names.iter().find(|name| runtime::is_one(name)).map(|name| format!("{directory}/{name}")));
         runtime::add(&mut walk, directory, &names, &mut found.runtimes);
+        of_drivers.keep(directory, &names);
+        of_cuda.keep(directory, &names);
+        has_multiarch |= directory.ends_with("-linux-gnu") && !names.is_empty();
+        if directory == "/usr/lib" {
+            // Ubuntu's way up to 16.04
+            for name in names.iter().filter(|name| is_of_driver(name)).take(MOST_DRIVERS) {
+                let directory = format!("{directory}/{name}");
+                let names = walk.list(&directory);
+                of_drivers.keep(&directory, &names);
+            }
+        }
         let here = names.iter().filter(|name| name.starts_with("python3"));
         pythons.extend(here.map(|name| format!("{directory}/{name}")));
         if names.iter().any(|name| name == "ollama") {
@@ -75,6 +98,7 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
     for (python, packages) in of_path.chain(of_pythons) {
         let directory = format!("{python}{packages}");
         let names = walk.list(&directory);
+        of_cuda.keep_packages(&names);
         let sign = python_packages(&mut walk, &directory, &names, &mut found);
         framework = framework.or(sign);
     }
@@ -86,13 +110,23 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
             && !directory.contains("/ollama")
             && !libraries.contains(&directory)
         {
-            program(&mut walk, &directory, &mut found);
+            let names = walk.list(&directory);
+            of_cuda.keep(&directory, &names);
+            program(&mut walk, &directory, &names, &mut found);
         }
     }
-    found.compat = compat::find(&mut walk, &local, hints);
+    let mut loader = Loader::default();
+    found.compat = compat::find(&mut walk, &local, hints, &mut loader);
+    found.driver_files = driver::find(&mut walk, &of_drivers, hints, &mut loader, has_multiarch);
+    found.missing = missing::find(&mut walk, &mut of_cuda, &found.frameworks, hints, &mut loader);
     found.cuda = toolkit.or(own).or(framework);
     found.unread = walk.unread().cloned();
     found
+}
+
+/// `nvidia-384`.
+fn is_of_driver(name: &str) -> bool {
+    name.strip_prefix("nvidia-").is_some_and(|rest| rest.len() == 3 && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// conda's environments besides its own, wherever one is installed as a rule.
@@ -144,10 +178,9 @@ fn choices(walk: &mut Walk<'_>, hints: &Hints<'_>, found: &mut Survey) {
 }
 
 /// A directory of a program with libraries of its own; llama.cpp is known by one of them.
-fn program(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
-    let names = walk.list(directory);
+fn program(walk: &mut Walk<'_>, directory: &str, names: &[String], found: &mut Survey) {
     let before = found.runtimes.len();
-    runtime::add(walk, directory, &names, &mut found.runtimes);
+    runtime::add(walk, directory, names, &mut found.runtimes);
     let library =
         names.iter().map(|name| format!("{directory}/{name}")).find_map(|path| Some((of_library(&path)?, path)));
     let Some((recognised, source)) = library else { return };
@@ -168,7 +201,7 @@ fn program(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
 }
 
 /// Installed toolkits: their runtimes, and the first sign of one.
-fn toolkits(walk: &mut Walk<'_>, local: &[String], found: &mut Survey) -> Option<String> {
+fn toolkits(walk: &mut Walk<'_>, local: &[String], found: &mut Survey, of_cuda: &mut Libraries) -> Option<String> {
     let mut sign = None;
     for name in local.iter().filter(|name| *name == "cuda" || name.starts_with("cuda-")).take(TOOLKITS) {
         let toolkit = format!("/usr/local/{name}");
@@ -176,6 +209,7 @@ fn toolkits(walk: &mut Walk<'_>, local: &[String], found: &mut Survey) -> Option
         if let Some(path) = part {
             let libraries = format!("{toolkit}/lib64");
             let names = walk.list(&libraries);
+            of_cuda.keep(&libraries, &names);
             // `cuda` is a link to one of the others, as a rule
             if name != "cuda" || !local.iter().any(|name| name.starts_with("cuda-")) {
                 runtime::add(walk, &libraries, &names, &mut found.runtimes);
@@ -205,7 +239,7 @@ fn ollama(walk: &mut Walk<'_>, directory: &str, found: &mut Survey) {
 impl Survey {
     /// As facts: what was found counts, and that nothing else is there is known only where all was looked at.
     pub fn into_image(self) -> Image {
-        let Self { cuda, frameworks, runtimes, compat, unread, open } = self;
+        let Self { cuda, frameworks, runtimes, compat, driver_files, missing, unread, open } = self;
         let whole = unread.as_ref().or(open.as_ref());
         let cuda = match (cuda, &unread) {
             (None, Some(unseen)) => Observed::Unknown(unseen.clone().leaves_open("image.cuda")),
@@ -216,6 +250,8 @@ impl Survey {
             frameworks: part("image.frameworks", frameworks, whole),
             runtimes: part("image.cuda_versions", runtimes, whole),
             compat: part("image.compat", compat, unread.as_ref()),
+            missing: part("image.missing", missing, whole),
+            driver_files: part("image.driver_files", driver_files, unread.as_ref()),
             ..Image::default()
         }
     }

@@ -203,6 +203,17 @@ impl Files for View {
         Ok(link.map(|entry| PathBuf::from(&entry.target)))
     }
 
+    fn has_library(&self, name: &str) -> Option<bool> {
+        if name.is_empty() {
+            return Some(false);
+        }
+        let is_it = |path: &String| {
+            let rest = path.rsplit('/').next().and_then(|last| last.strip_prefix(name));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        Some(self.entries.keys().any(is_it))
+    }
+
     fn compat_note(&self, path: &str) -> Option<CompatNote> {
         let (real, entry) = self.at(path)?;
         match &entry.content {

@@ -129,6 +129,11 @@ impl<'a> Walk<'a> {
         self.note(cache).flatten()
     }
 
+    /// All files are known, so that asking for another costs nothing.
+    pub(super) fn knows_all(&self) -> bool {
+        self.rootfs.has_library("").is_some()
+    }
+
     /// Something is there.
     pub(super) fn has(&mut self, path: &str) -> bool {
         let found = self.rootfs.stat(path);

@@ -16,6 +16,7 @@ use crate::collect::rehearsal::{self, Look, Place, Rehearsal, RuntimeKind, Wish}
 use crate::collect::tree::Tree;
 use crate::model::container::{Access, ContainerNode, LegacyState, Refusal, Stage};
 use crate::model::host::NodeKind;
+use crate::model::image::Libc;
 use crate::model::{Container, Host, Image, Observed, Unknown};
 
 /// The rehearsal takes a fifth of a millisecond; a thousand times that is late.
@@ -46,6 +47,7 @@ enum Told {
     Libcuda(Result<Vec<String>, Lack>),
     Entrypoint(Option<bool>),
     Architecture(Result<Option<String>, Lack>),
+    Libc(Result<Option<Libc>, Lack>),
     Survey(Box<Survey>),
 }
 
@@ -104,7 +106,10 @@ impl Looking {
                 Told::Libcuda(libcuda) => container.libcuda = received(libcuda),
                 Told::Entrypoint(raises) => container.privileged_entrypoint = raises,
                 Told::Architecture(architecture) => image.architecture = received(architecture),
-                Told::Survey(survey) => image = Image { architecture: image.architecture, ..survey.into_image() },
+                Told::Libc(libc) => image.libc = received(libc),
+                Told::Survey(survey) => {
+                    image = Image { architecture: image.architecture, libc: image.libc, ..survey.into_image() };
+                }
             }
         }
         Gathered { container, image, late: !complete, _ending: ending }
@@ -142,7 +147,9 @@ fn look(looker: &Looker<'_>, inside: &mut Inside<'_>, out: &mut File) {
     }
     tell(&Told::Libcuda(sent(inside.libcuda())));
     if let Some(rootfs) = inside.rootfs() {
-        tell(&Told::Architecture(sent(image::architecture(rootfs))));
+        let (architecture, libc) = image::loaders(rootfs);
+        tell(&Told::Architecture(sent(architecture)));
+        tell(&Told::Libc(sent(libc)));
         tell(&Told::Survey(Box::new(image::survey(rootfs, &Hints::of(inside.container())))));
     }
 }

@@ -1,7 +1,9 @@
 //! Libraries of CUDA that a framework loads and does not bring in its own package.
 
+use super::default_cuda::default_cuda;
 use super::normalised;
 use super::version::major_minor;
+use crate::model::CudaVersion;
 
 /// What a release's libraries need by `DT_NEEDED` or `dlopen`, as far as it decides between majors.
 struct From {
@@ -51,6 +53,41 @@ pub fn needs_libraries(name: &str, version: &str) -> &'static [&'static str] {
     NEEDED.iter().rfind(|entry| entry.name == name && entry.version <= version).map_or(&[], |entry| entry.libraries)
 }
 
+/// The same, if its build is the one that the table is of: for the CUDA major of the release's plain version, and
+/// nobody's own (`2.17.0+nv24.8`).
+pub fn needs_libraries_of(name: &str, version: &str, cuda: Option<&CudaVersion>) -> &'static [&'static str] {
+    let usual = default_cuda(name, version);
+    let is_usual = match (cuda, &usual) {
+        (Some(cuda), Some(usual)) => cuda.number(0) == usual.number(0),
+        (None, Some(_)) => false,
+        (_, None) => true,
+    };
+    if is_usual && !version.contains('+') { needs_libraries(name, version) } else { &[] }
+}
+
+/// Libraries that one of NVIDIA's packages for Python brings, by the package's name and version (files of the wheels on
+/// `PyPI`, 2026-11): `nvidia-cudnn-cu12` 9.1.0, from CUDA 13 on `nvidia-cuda-nvrtc` 13.0.48 without the major in its
+/// name.
+pub fn brings_library(package: &str, version: &str, library: &str) -> bool {
+    let name = normalised(package);
+    let Some(rest) = name.strip_prefix("nvidia_") else { return false };
+    let (base, suffix) = rest.rsplit_once("_cu").unwrap_or((rest, ""));
+    let is_number = !suffix.is_empty() && suffix.bytes().all(|b| b.is_ascii_digit());
+    let base = if is_number { base } else { rest };
+    let stems: &[&str] = match base {
+        "cudnn" => &["libcudnn"],
+        "cublas" => &["libcublas", "libcublasLt"],
+        "cuda_runtime" => &["libcudart"],
+        "cuda_nvrtc" => &["libnvrtc"],
+        _ => return false,
+    };
+    let Some((stem, wanted)) = library.split_once(".so.") else { return false };
+    let number = |text: &str| text.split('.').next().unwrap_or_default().to_owned();
+    // cuDNN counts for itself, the others with CUDA
+    let has = if is_number && base != "cudnn" { suffix.to_owned() } else { number(version) };
+    stems.contains(&stem) && number(wanted) == has
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +107,34 @@ mod tests {
         assert_eq!(needs_libraries("cupy-cuda13x", "13.6.0"), ["libnvrtc.so.13"]);
         assert!(needs_libraries("tensorflow", "2.21.0").contains(&"libcudnn.so.9"));
         assert!(needs_libraries("torch", "2.9.0").is_empty() && needs_libraries("tensorflow", "x").is_empty());
+    }
+
+    #[test]
+    fn another_build_than_the_usual_needs_others() {
+        let of = |name, version, cuda: Option<&str>| {
+            needs_libraries_of(name, version, cuda.map(|cuda| cuda.parse().unwrap()).as_ref()).len()
+        };
+        assert_eq!(of("onnxruntime-gpu", "1.18.1", Some("11.8")), 4);
+        assert_eq!(of("onnxruntime-gpu", "1.18.1", Some("12.2")), 0, "of the feed for CUDA 12");
+        assert_eq!(of("tensorflow", "2.18.0", Some("12.5")), 3);
+        assert_eq!(of("tensorflow", "2.17.0+nv24.8", Some("12.6")), 0);
+        assert_eq!(of("cupy-cuda13x", "13.6.0", Some("13")), 1);
+    }
+
+    #[test]
+    fn packages_bring_libraries_of_their_major() {
+        for (package, version, library, brings) in [
+            ("nvidia-cudnn-cu12", "9.1.0.70", "libcudnn.so.9", true),
+            ("nvidia-cudnn-cu12", "8.9.2.26", "libcudnn.so.9", false),
+            ("nvidia_cublas_cu12", "12.4.5.8", "libcublasLt.so.12", true),
+            ("nvidia_cublas_cu11", "11.10.3.66", "libcublas.so.12", false),
+            ("nvidia-cuda-nvrtc", "13.0.48", "libnvrtc.so.13", true),
+            ("nvidia-cuda-nvrtc-cu11", "11.8.89", "libnvrtc.so.11.2", true),
+            ("nvidia-cuda-runtime-cu12", "12.8.90", "libcudart.so.12", true),
+            ("nvidia-nccl-cu12", "2.27.3", "libcudart.so.12", false),
+            ("numpy", "2.0", "libcudart.so.12", false),
+        ] {
+            assert_eq!(brings_library(package, version, library), brings, "{package} {library}");
+        }
     }
 }

@@ -14,7 +14,7 @@ mod version;
 mod version_file;
 
 pub use architectures::{Archs, Code, Coverage, Runs, architectures, covers, minimum_capability};
-pub use libraries::needs_libraries;
+pub use libraries::{brings_library, needs_libraries, needs_libraries_of};
 pub use packages::{Recognised, of_library, of_package};
 pub use ptx::{Jit, jit, needs_driver_for_device_code};
 pub use version_file::{of_version_file, older_place};

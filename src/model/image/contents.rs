@@ -37,8 +37,11 @@ pub struct DriverFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<DriverVersion>,
     /// How the image's own configuration leads the loader to it; `None`: it does not.
-    #[serde(skip)]
     pub reach: Option<Reach>,
+    /// A link of the name under which NVIDIA's tools bring the host's own on some machines; `None`: there is none.
+    pub link: Option<String>,
+    /// NVIDIA's tools bring the host's into the same directory.
+    pub in_drivers_place: bool,
 }
 
 /// What a file of the driver's name is.
