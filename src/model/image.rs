@@ -133,8 +133,11 @@ pub enum Build {
 pub struct CudaLibrary {
     /// Its version as far as its file tells: `12.8.90`, or `12` alone.
     pub version: CudaVersion,
-    /// Its path.
+    /// Its path, or that of the program or library that it is linked into.
     pub source: String,
+    /// It is linked into a program or another library.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub linked_in: bool,
 }
 
 /// A libcuda that an image brings for forward compatibility.

@@ -45,7 +45,11 @@ impl World {
     /// A CUDA runtime library.
     pub(crate) fn runtime(mut self, version: &str, source: &str) -> Self {
         let Observed::Known(runtimes) = &mut self.image.runtimes else { panic!("no runtimes are known") };
-        runtimes.items.push(CudaLibrary { version: version.parse().unwrap(), source: source.to_owned() });
+        runtimes.items.push(CudaLibrary {
+            version: version.parse().unwrap(),
+            source: source.to_owned(),
+            linked_in: false,
+        });
         self
     }
 

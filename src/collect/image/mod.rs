@@ -12,7 +12,11 @@ use crate::model::{Image, Observed, Unseen};
 pub mod binary;
 mod compat;
 #[cfg(feature = "cli")]
+mod condense;
+#[cfg(feature = "cli")]
 mod configuration;
+#[cfg(feature = "cli")]
+mod contents;
 mod driver;
 #[cfg(feature = "cli")]
 mod layer;
@@ -74,7 +78,7 @@ pub fn examine(found: &source::Found) -> Image {
         ..Hints::default()
     };
     let mut image = match &found.files {
-        Some(view) => look(view, &hints),
+        Some(view) => contents::look(view, &hints),
         None => unseen("the image's files", ONLY_CONFIGURATION),
     };
     image.configuration = Some(configuration.clone());

@@ -39,6 +39,17 @@ pub struct Hints<'a> {
     pub mounts: &'a [Mount],
     /// NVIDIA's tools have brought the driver's files into it.
     pub injected: bool,
+    /// Where frameworks lie, if somebody who knows all files has looked: then nothing is guessed.
+    pub everywhere: Option<&'a Everywhere>,
+}
+
+/// Directories with frameworks, all there are.
+#[derive(Debug, Clone, Default)]
+pub struct Everywhere {
+    /// With packages of Python.
+    pub packages: Vec<String>,
+    /// With programs that are no packages, and their libraries.
+    pub programs: Vec<String>,
 }
 
 impl<'a> Hints<'a> {
@@ -48,7 +59,7 @@ impl<'a> Hints<'a> {
         let working_directory = container.working_directory.as_deref();
         let given = matches!(container.gpu_given.seen(), Some(Given::Cdi | Given::LegacyHook));
         let injected = given && container.moment != Moment::NotStarted && !container.legacy_still_to_run();
-        Self { environment: container.environment.seen(), args, working_directory, mounts: &[], injected }
+        Self { environment: container.environment.seen(), args, working_directory, injected, ..Self::default() }
     }
 
     /// Of a container that nobody has started.

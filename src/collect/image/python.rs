@@ -97,7 +97,7 @@ impl<'a> Package<'a> {
             .strip_prefix("nvidia_cuda_runtime")
             .is_some_and(|rest| rest.is_empty() || rest.starts_with("_cu"));
         let version = self.version.parse().ok().filter(|_| is_one)?;
-        Some(CudaLibrary { version, source: format!("{directory}/{}", self.entry) })
+        Some(CudaLibrary { version, source: format!("{directory}/{}", self.entry), linked_in: false })
     }
 
     /// It works with CUDA, by its name alone. Names as on `PyPI`; a local version `+cu124` or `+cpu` tells

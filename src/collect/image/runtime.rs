@@ -17,7 +17,7 @@ pub(super) fn is_one(name: &str) -> bool {
 }
 
 /// Its version as far as its name tells. All of CUDA 11 has the name `libcudart.so.11.0`.
-fn version_of(name: &str) -> Option<CudaVersion> {
+pub(super) fn version_of(name: &str) -> Option<CudaVersion> {
     let (_, version) = name.split_once(".so.")?;
     let version = if version == "11.0" { "11" } else { version };
     version.parse().ok().filter(is_release)
@@ -37,7 +37,7 @@ pub(super) fn add(walk: &mut Walk<'_>, directory: &str, names: &[String], found:
             version = exact;
         }
         let major = version.number(0);
-        let library = CudaLibrary { version, source: path };
+        let library = CudaLibrary { version, source: path, linked_in: false };
         let has_room = found.len() < MOST;
         match found.iter_mut().skip(before).find(|other| other.version.number(0) == major) {
             Some(other) if other.version.as_str().len() < library.version.as_str().len() => *other = library,

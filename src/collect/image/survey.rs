@@ -61,10 +61,12 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
     let toolkit = toolkits(&mut walk, &local, &mut found, &mut of_cuda);
     let opt = walk.list_parent("/opt");
     let (mut libraries, whole) = hints.libraries();
-    if !whole {
-        found.open = Some(Unseen::new("PATH", "it has more directories than are looked into"));
+    if hints.everywhere.is_none() {
+        if !whole {
+            found.open = Some(Unseen::new("PATH", "it has more directories than are looked into"));
+        }
+        libraries.extend(environments(&mut walk, &opt, &mut found));
     }
-    libraries.extend(environments(&mut walk, &opt, &mut found));
     let mut own = None;
     let mut pythons = Vec::new();
     let mut of_drivers = driver::Names::default();
@@ -87,7 +89,7 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
         }
         let here = names.iter().filter(|name| name.starts_with("python3"));
         pythons.extend(here.map(|name| format!("{directory}/{name}")));
-        if names.iter().any(|name| name == "ollama") {
+        if hints.everywhere.is_none() && names.iter().any(|name| name == "ollama") {
             ollama(&mut walk, &format!("{directory}/ollama"), &mut found);
         }
     }
@@ -95,21 +97,21 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
     let of_path = hints.packages().into_iter().map(|directory| (directory, ""));
     let of_pythons =
         pythons.into_iter().flat_map(|python| [(python.clone(), "/site-packages"), (python, "/dist-packages")]);
-    for (python, packages) in of_path.chain(of_pythons) {
-        let directory = format!("{python}{packages}");
+    let usual = of_path.chain(of_pythons).map(|(python, packages)| format!("{python}{packages}"));
+    let packages = hints.everywhere.map_or_else(|| usual.collect(), |all| all.packages.clone());
+    for directory in packages {
         let names = walk.list(&directory);
         of_cuda.keep_packages(&names);
         let sign = python_packages(&mut walk, &directory, &names, &mut found);
         framework = framework.or(sign);
     }
-    let mut programs = hints.programs();
-    programs.extend(of_opt(&opt, &mut found));
+    let usual = |found: &mut Survey| [hints.programs(), of_opt(&opt, found)].concat();
+    let programs = hints.everywhere.map_or_else(|| usual(&mut found), |all| all.programs.clone());
     choices(&mut walk, hints, &mut found);
     for directory in programs {
-        if !directory.starts_with("/usr/local/cuda")
-            && !directory.contains("/ollama")
-            && !libraries.contains(&directory)
-        {
+        let is_looked_at =
+            directory.starts_with("/usr/local/cuda") || directory.contains("/ollama") || libraries.contains(&directory);
+        if hints.everywhere.is_some() || !is_looked_at {
             let names = walk.list(&directory);
             of_cuda.keep(&directory, &names);
             program(&mut walk, &directory, &names, &mut found);

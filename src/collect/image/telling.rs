@@ -3,6 +3,8 @@
 //! A stream goes by once and before anybody knows what lies beside a file, so the rule goes by path and size alone,
 //! and it is the same for every source: what one source tells another tells too.
 
+use super::condense::Database;
+
 /// What of a file is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
@@ -14,6 +16,8 @@ pub(super) enum Interest {
     Text(usize),
     /// What it tells as a program or library: see `binary`.
     Binary,
+    /// A database of packages, of which a few lines are kept: see `condense`.
+    Packages(Database),
 }
 
 /// Files that tell a version are a few kilobytes.
@@ -36,6 +40,12 @@ pub(super) fn interest(path: &str, size: u64, executable: bool) -> Interest {
     }
     if TEXTS.contains(&path) || path.starts_with("etc/ld.so.conf.d/") || path.starts_with("etc/ld-musl-") {
         return Interest::Text(TEXT);
+    }
+    if path == "var/lib/dpkg/status" || path.starts_with("var/lib/dpkg/status.d/") && !name.contains(".md5sums") {
+        return Interest::Packages(Database::Dpkg);
+    }
+    if is_of_conda(path, name) {
+        return Interest::Name;
     }
     if of_python(path, name) {
         return Interest::Text(TEXT);
@@ -69,6 +79,11 @@ fn of_python(path: &str, name: &str) -> bool {
         "__init__.py" => parent == "version",
         _ => false,
     }
+}
+
+/// What conda keeps of each installed package; its name tells what there is to know.
+fn is_of_conda(path: &str, name: &str) -> bool {
+    name.strip_suffix(".json").is_some() && path.rsplit('/').nth(1) == Some("conda-meta")
 }
 
 /// Scripts that programs are started by.

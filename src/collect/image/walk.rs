@@ -35,11 +35,13 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(rootfs: &'a dyn Files, hints: &Hints<'_>) -> Self {
         let mounts = hints.mounts.iter().take(MOST_MOUNTS).map(|mount| clean(&mount.destination)).collect();
+        // whoever knows all files has them in memory, and bounded their number
+        let most = |usual: usize| if hints.everywhere.is_some() { usize::MAX } else { usual };
         Self {
             rootfs,
-            directories: MOST_DIRECTORIES,
-            names: MOST_NAMES,
-            files: MOST_FILES,
+            directories: most(MOST_DIRECTORIES),
+            names: most(MOST_NAMES),
+            files: most(MOST_FILES),
             mounts,
             listed: Vec::new(),
             unread: None,

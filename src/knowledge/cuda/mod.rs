@@ -11,9 +11,13 @@ use crate::model::knowledge::{Knowledge, Major, Toolkit};
 use crate::model::{CudaVersion, DriverVersion, Release};
 
 mod branches;
+#[cfg(feature = "cli")]
+mod libraries;
 mod toolkits;
 
 pub(crate) use branches::BRANCHES;
+#[cfg(feature = "cli")]
+pub use libraries::is_of_cuda;
 pub(crate) use toolkits::TOOLKITS;
 
 /// NVIDIA, "CUDA Compatibility", table of minor-version compatibility (read 2026-11).

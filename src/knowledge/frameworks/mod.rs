@@ -7,6 +7,8 @@
 mod architectures;
 mod default_cuda;
 pub mod device_code;
+#[cfg(feature = "cli")]
+mod interest;
 mod libraries;
 mod packages;
 mod ptx;
@@ -14,6 +16,8 @@ mod version;
 mod version_file;
 
 pub use architectures::{Archs, Code, Coverage, Runs, architectures, covers, minimum_capability};
+#[cfg(feature = "cli")]
+pub use interest::is_of_interest;
 pub use libraries::{brings_library, needs_libraries, needs_libraries_of};
 pub use packages::{Recognised, of_library, of_package};
 pub use ptx::{Jit, jit, needs_driver_for_device_code};

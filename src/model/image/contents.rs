@@ -76,6 +76,9 @@ pub struct Package {
     pub name: String,
     /// Its version as the manager writes it.
     pub version: String,
+    /// Its build, of conda's packages alone: `py3.11_cuda12.1_cudnn8.9.2_0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// What installed it.
     pub manager: Manager,
     /// Where it was read: a file or directory. Packages of one environment of Python have one parent.

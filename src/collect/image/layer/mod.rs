@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 
 use super::binary::Scanner;
+use super::condense::Condenser;
 use super::telling::{Interest, interest};
 use super::view::{Content, Entry, View};
 use crate::collect::paths::clean;
@@ -39,6 +40,18 @@ pub(super) fn read(layers: Vec<File>) -> Result<View, Unseen> {
                         let mut bytes = Vec::new();
                         entry.by_ref().take(most as u64).read_to_end(&mut bytes).map_err(failed)?;
                         content = Content::Bytes(bytes);
+                    }
+                    Interest::Packages(database) => {
+                        let mut condenser = Condenser::new(database);
+                        let mut buffer = vec![0; 128 << 10];
+                        loop {
+                            let count = entry.read(&mut buffer).map_err(failed)?;
+                            if count == 0 {
+                                break;
+                            }
+                            condenser.push(&buffer[..count]);
+                        }
+                        content = Content::Bytes(condenser.finish().into_bytes());
                     }
                     Interest::Binary => {
                         let mut scanner = Scanner::new(size);
