@@ -76,6 +76,7 @@ mod tests {
         let library = |version: &&str| CudaLibrary {
             version: version.parse().unwrap(),
             source: "/opt/x/libcudart.so".to_owned(),
+            linked_in: false,
         };
         let image = Image {
             frameworks: Observed::Known(Parts::whole(frameworks.to_vec())),

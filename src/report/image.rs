@@ -182,6 +182,7 @@ mod tests {
         let runtime = |version: &str| CudaLibrary {
             version: version.parse().unwrap(),
             source: format!("/usr/local/cuda/lib64/libcudart.so.{version}"),
+            linked_in: false,
         };
         Image {
             architecture: Observed::Known(Some("amd64".to_owned())),
