@@ -41,6 +41,11 @@ pub trait Files {
     /// What a libcuda for forward compatibility says of itself.
     fn compat_note(&self, path: &str) -> Option<CompatNote>;
 
+    /// What of the files could not be read at all: of nothing can it be said then that it is not there.
+    fn unread(&self) -> Option<&Unseen> {
+        None
+    }
+
     /// There is a file of this name in some directory, or one of it with more numbers (`libcudnn.so.9.1.0`); `None`:
     /// nobody knows all directories.
     fn has_library(&self, name: &str) -> Option<bool> {

@@ -110,7 +110,7 @@ pub fn unseen(source: &str, reason: &str) -> Image {
 /// known place.
 pub fn loaders(rootfs: &dyn Files) -> (Observed<Option<String>>, Observed<Option<Libc>>) {
     let mut found: Vec<(&str, &str)> = Vec::new();
-    let mut unseen = None;
+    let mut unseen = rootfs.unread().cloned();
     // One look into each directory, where it is not too large, instead of one for each name.
     let listed = ["/lib64", "/lib"].map(|directory| (directory, rootfs.list(directory, MOST_NAMES)));
     let is_absent = |path: &str| {

@@ -122,7 +122,7 @@ pub fn survey(rootfs: &dyn Files, hints: &Hints<'_>) -> Survey {
     found.driver_files = driver::find(&mut walk, &of_drivers, hints, &mut loader, has_multiarch);
     found.missing = missing::find(&mut walk, &mut of_cuda, &found.frameworks, hints, &mut loader);
     found.cuda = toolkit.or(own).or(framework);
-    found.unread = walk.unread().cloned();
+    found.unread = rootfs.unread().or(walk.unread()).cloned();
     found
 }
 

@@ -44,6 +44,8 @@ pub enum Content {
     Bytes(Vec<u8>),
     /// What it tells as a program or library.
     Binary(Box<Binary>),
+    /// It could not be read, and why.
+    Unread(String),
     /// All of it: it lies unpacked in its layer's directory, and is read when it is asked for.
     InPlace,
 }
@@ -70,8 +72,8 @@ impl View {
         self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
     }
 
-    /// What could not be read.
-    pub fn unread(&self) -> &[Unseen] {
+    /// All that could not be read.
+    pub fn all_unread(&self) -> &[Unseen] {
         &self.unread
     }
 
@@ -165,6 +167,7 @@ impl Files for View {
                 Some(Some(tree)) => tree.read(real, limit),
                 _ => Err(Unseen::new(real, "its layer is gone")),
             },
+            (Content::Unread(reason), _) => Err(Unseen::new(real, reason)),
             (Content::Bytes(bytes), _) if bytes.len() as u64 == entry.size => Ok(Some(bytes.clone())),
             (_, Some(NodeKind::File)) if entry.size == 0 => Ok(Some(Vec::new())),
             (_, Some(NodeKind::File)) => Err(Unseen::new(real, "not kept")),
@@ -180,6 +183,7 @@ impl Files for View {
                 Some(Some(tree)) => Files::beginning(tree, real, limit),
                 _ => Err(Unseen::new(real, "its layer is gone")),
             },
+            Content::Unread(reason) => Err(Unseen::new(real, reason)),
             Content::Bytes(bytes) => part(bytes),
             Content::Binary(binary) => part(&binary.head),
             Content::Nothing if entry.kind == Some(NodeKind::File) && entry.size == 0 => Ok(Some(Vec::new())),
@@ -203,6 +207,10 @@ impl Files for View {
         Ok(link.map(|entry| PathBuf::from(&entry.target)))
     }
 
+    fn unread(&self) -> Option<&Unseen> {
+        self.unread.first()
+    }
+
     fn has_library(&self, name: &str) -> Option<bool> {
         if name.is_empty() {
             return Some(false);
@@ -211,7 +219,9 @@ impl Files for View {
             let rest = path.rsplit('/').next().and_then(|last| last.strip_prefix(name));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        Some(self.entries.keys().any(is_it))
+        // what could not be read may have it
+        let found = self.entries.keys().any(is_it);
+        (found || self.unread.is_empty()).then_some(found)
     }
 
     fn compat_note(&self, path: &str) -> Option<CompatNote> {

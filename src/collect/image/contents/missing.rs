@@ -43,7 +43,7 @@ pub(super) fn may_ask(path: &str) -> bool {
 /// Those that are missing. None can be told of an image that could not be read as a whole.
 pub(super) fn find(view: &View, found: &Found<'_>, image: &Image) -> Vec<MissingLibrary> {
     let of_jetson = OF_JETSON.iter().any(|path| view.stat(path).ok().flatten().is_some());
-    if of_jetson || !view.unread().is_empty() {
+    if of_jetson || !view.all_unread().is_empty() {
         return Vec::new();
     }
     let mut all = BTreeSet::new();

@@ -51,7 +51,7 @@ pub(super) fn look(view: &View, hints: &Hints<'_>) -> Image {
 
 /// A list, which is whole if all of the image could be read.
 fn view_of<T>(fact: &str, view: &View, items: Vec<T>, unread: Vec<Unseen>) -> Observed<Parts<T>> {
-    let unread = unread.into_iter().chain(view.unread().iter().cloned());
+    let unread = unread.into_iter().chain(view.all_unread().iter().cloned());
     let unread: Vec<Unknown> = unread.take(MOST_UNREAD).map(|unseen| unseen.leaves_open(fact)).collect();
     Observed::Known(Parts { items, unread })
 }

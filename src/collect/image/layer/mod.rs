@@ -1,77 +1,155 @@
-//! Layers: one pass over each, then merged as overlayfs does.
+//! Layers: one pass over each, or a walk where they lie unpacked, then merged as overlayfs does.
+//!
+//! Whatever an image holds, reading it takes little memory and ends: entries, names, kept bytes and expansion are
+//! bounded, and what goes beyond is unknown, and said. Nothing is written, and no device is opened.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
-use super::binary::Scanner;
-use super::condense::Condenser;
-use super::telling::{Interest, interest};
-use super::view::{Content, Entry, View};
-use crate::collect::paths::clean;
+use super::source::Wish;
+use super::view::View;
 use crate::model::Unseen;
-use crate::model::host::NodeKind;
+
+mod attribute;
+mod budget;
+pub(super) mod digest;
+mod directory;
+mod merge;
+mod name;
+pub(super) mod pipe;
+pub(super) mod stream;
+pub(super) mod tar;
+mod told;
+mod zstd;
+
+pub(in crate::collect::image) use told::{Shared, Told};
+
+/// As many as engines make, four times over; the number fits into nine bits.
+pub(super) const MOST_LAYERS: usize = 500;
+const MOST_ENTRIES: usize = 5_000_000;
+/// As the kernel's (`PATH_MAX`).
+const MOST_PATH: usize = 4096;
+/// Each layer that is read has buffers of its own.
+const MOST_AT_ONCE: usize = 8;
+
+/// A layer as it is stored or sent.
+pub(in crate::collect::image) struct Blob {
+    /// What it is called in messages.
+    pub(in crate::collect::image) label: String,
+    /// The digest that its bytes are to have.
+    pub(in crate::collect::image) digest: Option<String>,
+    /// The digest that its unpacked archive is to have: asked for where there is no other.
+    pub(in crate::collect::image) diff_id: Option<String>,
+    /// How many bytes it is to have.
+    pub(in crate::collect::image) size: Option<u64>,
+    /// Opens it.
+    pub(in crate::collect::image) open: Open,
+}
+
+/// Opens a blob.
+pub(in crate::collect::image) type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
+
+/// How a store of unpacked layers marks what a layer takes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "the engines' sources say which")]
+pub(in crate::collect::image) enum Marks {
+    /// By attributes that only root may see: `trusted.overlay.opaque`.
+    Trusted,
+    /// By the user's own: `user.overlay.opaque`.
+    User,
+}
 
 /// Reads layers, bottom to top.
-pub(super) fn read(layers: Vec<File>) -> Result<View, Unseen> {
-    let mut all: BTreeMap<String, Entry> = BTreeMap::new();
-    for (number, blob) in layers.into_iter().enumerate() {
-        let failed = |e: std::io::Error| Unseen::new(format!("layer {}", number + 1), e.to_string());
-        let mut archive = tar::Archive::new(flate2::read::MultiGzDecoder::new(blob));
-        let mut entries = Vec::new();
-        for entry in archive.entries().map_err(failed)? {
-            let mut entry = entry.map_err(failed)?;
-            let path = clean(&format!("/{}", String::from_utf8_lossy(&entry.path_bytes())));
-            let size = entry.size();
-            let mode = entry.header().mode().unwrap_or(0);
-            let target = entry.link_name_bytes().map(|t| String::from_utf8_lossy(&t).into_owned()).unwrap_or_default();
-            let kind = match entry.header().entry_type() {
-                tar::EntryType::Directory => Some(NodeKind::Directory),
-                tar::EntryType::Symlink => None,
-                tar::EntryType::Regular => Some(NodeKind::File),
-                _ => continue,
-            };
-            let mut content = Content::Nothing;
-            if kind == Some(NodeKind::File) {
-                match interest(path.trim_start_matches('/'), size, mode & 0o111 != 0) {
-                    Interest::Nothing => continue,
-                    Interest::Name => {}
-                    Interest::Text(most) => {
-                        let mut bytes = Vec::new();
-                        entry.by_ref().take(most as u64).read_to_end(&mut bytes).map_err(failed)?;
-                        content = Content::Bytes(bytes);
-                    }
-                    Interest::Packages(database) => {
-                        let mut condenser = Condenser::new(database);
-                        let mut buffer = vec![0; 128 << 10];
-                        loop {
-                            let count = entry.read(&mut buffer).map_err(failed)?;
-                            if count == 0 {
-                                break;
-                            }
-                            condenser.push(&buffer[..count]);
-                        }
-                        content = Content::Bytes(condenser.finish().into_bytes());
-                    }
-                    Interest::Binary => {
-                        let mut scanner = Scanner::new(size);
-                        let mut buffer = vec![0; 128 << 10];
-                        loop {
-                            let count = entry.read(&mut buffer).map_err(failed)?;
-                            if count == 0 {
-                                break;
-                            }
-                            scanner.push(&buffer[..count]);
-                        }
-                        content = Content::Binary(Box::new(scanner.finish()));
-                    }
-                }
-            }
-            entries.push((path, Entry { kind, target, size, mode, layer: number, content }));
-        }
-        for (path, entry) in entries {
-            all.insert(path, entry);
-        }
-    }
-    Ok(View::new(all, Vec::new(), Vec::new()))
+pub(in crate::collect::image) fn read(blobs: Vec<Blob>, wish: &Wish) -> Result<View, Unseen> {
+    let total = blobs.iter().filter_map(|blob| blob.size).sum();
+    wish.progress.total.fetch_add(total, Ordering::Relaxed);
+    let shared = Shared::new();
+    let again = again(&blobs.iter().map(|blob| blob.digest.clone()).collect::<Vec<_>>());
+    let jobs = blobs.into_iter().zip(again).map(|(blob, again)| {
+        let (shared, progress) = (&shared, &*wish.progress);
+        let size = blob.size.unwrap_or(u64::MAX);
+        let job: Job<'_> = if again {
+            Box::new(|| Ok(Told::default()))
+        } else {
+            Box::new(move || stream::read(blob, shared, progress))
+        };
+        (size, job)
+    });
+    let told = all(jobs.collect())?;
+    view(told, &shared, wish)
 }
+
+/// Walks layers that lie unpacked in directories, bottom to top.
+#[allow(dead_code, clippy::needless_pass_by_value, reason = "the engines' sources call it")]
+pub(in crate::collect::image) fn in_place(layers: Vec<PathBuf>, marks: Marks) -> Result<View, Unseen> {
+    directory::layers(&layers, marks)
+}
+
+/// Walks a root file system, which hides nothing.
+pub(in crate::collect::image) fn unpacked(root: &Path) -> Result<View, Unseen> {
+    directory::rootfs(root)
+}
+
+/// Reads one layer.
+pub(in crate::collect::image) type Job<'a> = Box<dyn FnOnce() -> Result<Told, Unseen> + Send + 'a>;
+
+/// Does all jobs, as many at once as there are processors, those of most bytes first.
+pub(in crate::collect::image) fn all(jobs: Vec<(u64, Job<'_>)>) -> Result<Vec<Result<Told, Unseen>>, Unseen> {
+    let many = jobs.len();
+    if many > MOST_LAYERS {
+        return Err(Unseen::new("the manifest", format!("{many} layers are more than {MOST_LAYERS}")));
+    }
+    let mut order: Vec<usize> = (0..many).collect();
+    order.sort_by_key(|number| std::cmp::Reverse(jobs[*number].0));
+    let jobs: Vec<Mutex<Option<Job<'_>>>> = jobs.into_iter().map(|(_, job)| Mutex::new(Some(job))).collect();
+    let results: Vec<Mutex<Option<Result<Told, Unseen>>>> = (0..many).map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let job = jobs[*number].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let result = job.map(|job| job());
+            *results[*number].lock().unwrap_or_else(PoisonError::into_inner) = result;
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..at_once().min(many) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let lost = || Err(Unseen::new("a layer", "nobody read it"));
+    let taken = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+    Ok(taken.map(|result| result.unwrap_or_else(lost)).collect())
+}
+
+/// Which layers come again further up. Of those the uppermost counts: it has and hides what those below it do.
+pub(in crate::collect::image) fn again<T: PartialEq>(layers: &[Option<T>]) -> Vec<bool> {
+    let later = |number: usize| layers[number].is_some() && layers[number + 1..].contains(&layers[number]);
+    (0..layers.len()).map(later).collect()
+}
+
+/// How many layers are read at once.
+pub(in crate::collect::image) fn at_once() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_ONCE)
+}
+
+/// What layers tell, bottom to top, as one.
+pub(in crate::collect::image) fn view(
+    told: Vec<Result<Told, Unseen>>,
+    shared: &Shared,
+    wish: &Wish,
+) -> Result<View, Unseen> {
+    if wish.progress.cancelled.load(Ordering::Relaxed) {
+        return Err(Unseen::new("the image's layers", "interrupted"));
+    }
+    let (entries, unread) = merge::merge(told, shared);
+    Ok(View::new(entries, Vec::new(), unread))
+}
+
+#[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
+mod tests;

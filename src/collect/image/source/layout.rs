@@ -1,77 +1,76 @@
-//! An OCI image layout: a directory with `index.json` and blobs named by their digests.
+//! An OCI image layout: a directory with `index.json` and blobs named by their digests; and skopeo's directory
+//! (`dir:`), which has one manifest, `manifest.json`, and blobs beside it.
 
+use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
-use serde::Deserialize;
-
-use super::{Depth, Failed, Found, Source, Wish};
-use crate::collect::image::configuration;
-use crate::collect::image::layer;
+use super::store::{Layer, MOST_JSON, Picked, Store, found};
+use super::{Failed, Found, Source, Wish, oci};
+use crate::collect::image::layer::{self, Blob};
+use crate::collect::image::view::View;
 use crate::collect::tree::{Kind, Tree};
 use crate::model::Unseen;
-
-/// Larger than any index, manifest or configuration of use.
-const MOST_JSON: usize = 8 << 20;
 
 pub(super) struct Layout<'a> {
     pub(super) directory: &'a Path,
     pub(super) tag: Option<&'a str>,
 }
 
-#[derive(Deserialize)]
-struct Index {
-    manifests: Vec<Descriptor>,
-}
-
-#[derive(Deserialize)]
-struct Manifest {
-    config: Descriptor,
-    layers: Vec<Descriptor>,
-}
-
-#[derive(Deserialize)]
-struct Descriptor {
-    digest: String,
+/// skopeo's.
+pub(super) struct Directory<'a> {
+    pub(super) directory: &'a Path,
 }
 
 impl Source for Layout<'_> {
     fn find(&self, wish: &Wish) -> Result<Found, Failed> {
-        let tree = Tree::open(self.directory, Kind::Host).map_err(|e| {
-            Failed::Absent(Unseen::new(self.directory.to_string_lossy(), format!("cannot be entered ({e})")))
-        })?;
-        let index: Index = json(&tree, "index.json")?;
-        let _ = self.tag;
-        let first = index.manifests.first().ok_or_else(|| Unseen::new("index.json", "names no image"))?;
-        let manifest: Manifest = json(&tree, &blob(&first.digest))?;
-        let path = blob(&manifest.config.digest);
-        let bytes = tree.read(&path, MOST_JSON)?.ok_or_else(|| Unseen::new(path, "is absent"))?;
-        let configuration = configuration::parse(&bytes)?;
-        let files = match wish.depth {
-            Depth::Config => None,
-            Depth::Files => {
-                let open = |layer: &Descriptor| {
-                    let path = blob(&layer.digest);
-                    tree.file(&path)?.ok_or_else(|| Unseen::new(path, "is absent"))
-                };
-                let blobs = manifest.layers.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-                Some(layer::read(blobs)?)
-            }
-        };
-        Ok(Found {
-            source: "OCI layout".to_owned(),
-            configuration,
-            id: Some(manifest.config.digest),
-            files,
-            remarks: Vec::new(),
-        })
+        let store = opened(self.directory)?;
+        let picked = oci::pick(&store, in_blobs, "index.json", self.tag, wish)?;
+        found(Box::new(store), picked, "OCI layout", wish)
     }
 }
 
-fn blob(digest: &str) -> String {
+impl Source for Directory<'_> {
+    fn find(&self, wish: &Wish) -> Result<Found, Failed> {
+        let store = opened(self.directory)?;
+        let picked: Picked = oci::of_manifest(&store, beside, "manifest.json")?;
+        found(Box::new(store), picked, "directory", wish)
+    }
+}
+
+/// Where layouts have the blob of a digest.
+pub(super) fn in_blobs(digest: &str) -> String {
     format!("blobs/{}", digest.replacen(':', "/", 1))
 }
 
-fn json<T: for<'de> Deserialize<'de>>(tree: &Tree, path: &str) -> Result<T, Failed> {
-    let bytes = tree.read(path, MOST_JSON)?.ok_or_else(|| Failed::Absent(Unseen::new(path, "is absent")))?;
-    serde_json::from_slice(&bytes).map_err(|e| Unseen::new(path, format!("is no such JSON ({e})")).into())
+fn beside(digest: &str) -> String {
+    digest.split_once(':').map_or(digest, |(_, hex)| hex).to_owned()
+}
+
+/// A directory.
+struct Files(Arc<Tree>);
+
+fn opened(directory: &Path) -> Result<Files, Failed> {
+    let unseen = |e: io::Error| Unseen::new(directory.to_string_lossy(), format!("cannot be entered ({e})"));
+    let tree = Tree::open(directory, Kind::Host).map_err(|e| Failed::Absent(unseen(e)))?;
+    Ok(Files(Arc::new(tree)))
+}
+
+impl Store for Files {
+    fn small(&self, name: &str) -> Result<Option<Vec<u8>>, Unseen> {
+        self.0.read(name, MOST_JSON)
+    }
+
+    fn layers(self: Box<Self>, layers: Vec<Layer>, wish: &Wish) -> Result<View, Unseen> {
+        let blobs = layers.into_iter().map(|Layer { name, label, digest, diff_id, size, .. }| {
+            let tree = self.0.clone();
+            let open = move || match tree.file(&name) {
+                Ok(Some(file)) => Ok(Box::new(file) as Box<dyn Read + Send>),
+                Ok(None) => Err(io::Error::other("it is not there")),
+                Err(unseen) => Err(io::Error::other(unseen.reason)),
+            };
+            Blob { label, digest, diff_id, size, open: Box::new(open) }
+        });
+        layer::read(blobs.collect(), wish)
+    }
 }

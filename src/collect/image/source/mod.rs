@@ -9,8 +9,19 @@ use super::view::View;
 use crate::model::Unseen;
 use crate::model::image::Configuration;
 
+mod archive;
+mod docker;
+mod given;
 mod layout;
+mod members;
+mod names;
+mod oci;
+mod passing;
+mod path;
 mod reference;
+mod region;
+mod rootfs;
+mod store;
 
 pub use reference::Reference;
 
@@ -93,6 +104,10 @@ pub trait Source {
 pub fn find(reference: &Reference, wish: &Wish) -> Result<Found, Failed> {
     match reference {
         Reference::Layout { directory, tag } => layout::Layout { directory, tag: tag.as_deref() }.find(wish),
+        Reference::Rootfs(directory) => rootfs::Rootfs(directory).find(wish),
+        Reference::Archive { file, tag } => archive::InFile { file, tag: tag.as_deref() }.find(wish),
+        Reference::Stdin => passing::find(Box::new(std::io::stdin()), None, None, wish),
+        Reference::Path(path) => path::find(path, wish),
         other => Err(Failed::Unreadable(Unseen::new(format!("{other:?}"), "this source is not built yet"))),
     }
 }
