@@ -2,7 +2,9 @@
 //! through the built programs.
 
 mod cases;
+mod command;
 mod hostile;
+mod layout;
 mod newer;
 mod requirements;
 mod world;

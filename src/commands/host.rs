@@ -49,6 +49,7 @@ pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     finish("host", &target, &headline, answer, common)
 }
 
+/// Writes the profile.
 fn save(host: &Host, file: &Path) -> Result<(), Failed> {
     let failed = |reason: String| {
         Failed::new(file.display().to_string(), reason, "name a file in a directory that can be written to with --save")
@@ -81,4 +82,109 @@ fn headline(host: &Host, report: &Report) -> String {
         Verdict::Pass | Verdict::Skip => "ready for GPU containers",
     };
     format!("{state} ({driver}, {count} x {name}){}", setting::besides(report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::testing::{World, cdi_spec};
+    use crate::collect::container::of_image;
+    use crate::collect::host::profile as read;
+    use crate::collect::tree::{Kind, Tree};
+    use crate::model::host::{CdiHook, EngineKind, Gpu, Platform, ToolkitConfig};
+    use crate::model::image::Configuration;
+    use crate::model::{ComputeCapability, Observed};
+
+    /// Saved, and read again.
+    fn travelled(host: &Host) -> Host {
+        let directory = tempfile::tempdir().unwrap();
+        save(host, &directory.path().join("a.json")).unwrap();
+        let tree = Tree::open(directory.path(), Kind::Host).unwrap();
+        read(&tree, "a.json", "a.json").unwrap()
+    }
+
+    fn judged(host: &Host, image: &Image) -> Report {
+        let variables = [("NVIDIA_REQUIRE_CUDA", "cuda>=12.8"), ("NVIDIA_VISIBLE_DEVICES", "all")];
+        let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let configuration = Configuration { environment, architecture: "arm64".to_owned(), ..Configuration::default() };
+        let image = Image {
+            architecture: Observed::Known(Some("arm64".to_owned())),
+            configuration: Some(configuration.clone()),
+            ..image.clone()
+        };
+        let container = of_image(&configuration, host);
+        let knowledge = crate::knowledge::BUILT_IN;
+        let facts = Facts { host, image: &image, container: &container, knowledge: &knowledge, place: Place::Image };
+        policy::report(&Policy::default(), Some(&container), &[], checks::judge(&facts))
+    }
+
+    fn hosts() -> Vec<Host> {
+        let plain = World::host(2);
+        let mut by_cdi = plain.clone();
+        let hook = CdiHook { path: "/usr/bin/nvidia-cdi-hook".into(), args: vec!["enable-cuda-compat".into()] };
+        let spec = crate::model::host::CdiSpec { hooks: vec![hook], mounts: vec!["/a".into()], ..cdi_spec() };
+        by_cdi.cdi = Observed::Known(vec![spec]);
+        for engine in &mut by_cdi.engines {
+            engine.kind = EngineKind::Podman;
+            engine.runtime_args = [("nvidia".to_owned(), vec!["--debug".to_owned()])].into();
+        }
+        let config = ToolkitConfig { disable_require: Some(true), ..ToolkitConfig::default() };
+        let mut lenient = plain.clone();
+        lenient.toolkit.config = Observed::Known(Some(config));
+        let mut half_seen = plain.clone();
+        half_seen.toolkit.config = Observed::unknown("host.toolkit.config", "/etc", "refused");
+        half_seen.driver.version = Observed::unknown("host.driver.version", "/sys", "refused");
+        let mut stated = plain.clone();
+        let capability = Some(ComputeCapability::new(7, 0));
+        stated.gpus = Observed::Known(vec![Gpu { compute_capability: capability, excluded: true, ..Gpu::default() }]);
+        stated.pci = Observed::Known(Vec::new());
+        let mut none = plain.clone();
+        none.driver.version = Observed::Known(None);
+        let wsl = Host { platform: Platform::Wsl, ..World::bare_host() };
+        let tegra = Host { platform: Platform::Tegra, l4t: Some("36.4.0".into()), ..World::bare_host() };
+        vec![plain, by_cdi, lenient, half_seen, stated, none, wsl, tegra, World::bare_host()]
+    }
+
+    #[test]
+    fn a_machine_that_travelled_is_judged_as_the_one_that_stayed() {
+        let image = World::machine(0)
+            .framework("torch", "2.11.0", "13.0")
+            .compat("580.65.06", Some(&["/usr/local/nvidia/lib64"]))
+            .image;
+        let mut findings = 0;
+        for (number, host) in hosts().iter().enumerate() {
+            let (here, there) = (judged(host, &image), judged(&travelled(host), &image));
+            assert_eq!((here.verdict, &here.findings), (there.verdict, &there.findings), "host {number}");
+            let open = |report: &Report| {
+                report.unknown.iter().map(|unknown| (unknown.check, unknown.fact.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!((open(&here), here.settled), (open(&there), there.settled), "host {number}");
+            findings += here.findings.len();
+        }
+        assert!(findings > 8, "only {findings} findings: the image is not spoilt enough to compare anything");
+    }
+
+    #[test]
+    fn a_profile_of_a_profile_is_the_same() {
+        for host in hosts() {
+            assert_eq!(profile::text(&host).unwrap(), profile::text(&travelled(&host)).unwrap());
+        }
+    }
+
+    #[test]
+    fn its_keys_are_sorted_and_it_ends_as_a_text_file() {
+        fn check(value: &serde_json::Value, text: &str) {
+            if let serde_json::Value::Object(map) = value {
+                let mut at = 0;
+                for (key, value) in map {
+                    let key = format!("\"{key}\":");
+                    at += text[at..].find(&key).unwrap_or_else(|| panic!("{key} comes before its neighbour"));
+                    check(value, &text[at..]);
+                }
+            }
+        }
+        let text = profile::text(&World::host(1)).unwrap();
+        check(&serde_json::from_str(&text).unwrap(), &text);
+        assert!(text.ends_with("}\n") && !text.contains("proc/self"));
+    }
 }

@@ -48,7 +48,7 @@ fn name(framework: &Framework) -> String {
 }
 
 fn cpu_build(facts: &Facts<'_>) -> Judgement {
-    if libcuda::of(facts)?.is_none() {
+    if !libcuda::is_behind_driver(facts)? {
         return not_applicable();
     }
     let frameworks = facts.image.frameworks.known()?;
@@ -66,7 +66,7 @@ fn cpu_build(facts: &Facts<'_>) -> Judgement {
 }
 
 fn major_mix(facts: &Facts<'_>) -> Judgement {
-    if libcuda::of(facts)?.is_none() {
+    if !libcuda::is_behind_driver(facts)? {
         return not_applicable();
     }
     let needs = needs::of(facts)?;

@@ -69,7 +69,7 @@ fn known_gpus(facts: &Facts<'_>) -> Result<(Vec<Known>, bool), Unknown> {
 
 /// It concerns a container with a GPU for CUDA work; whether that is certain.
 fn concerned(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
-    if libcuda::of(facts)?.is_none() {
+    if !libcuda::is_behind_driver(facts)? {
         return Ok(None);
     }
     meant::computes(facts)
@@ -165,7 +165,10 @@ fn generation_dropped(facts: &Facts<'_>) -> Judgement {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::World;
-    use crate::model::{Observed, Severity};
+    use crate::model::check::{Arg, Place};
+    use crate::model::host::Gpu;
+    use crate::model::observed::NOT_STATED;
+    use crate::model::{ComputeCapability, Host, Observed, Severity};
 
     const CODE: &str = "framework-lacks-gpu-arch";
     const DROPPED: &str = "gpu-generation-dropped";
@@ -185,6 +188,22 @@ mod tests {
         own.silent(CODE);
         let plain = World::cdi(1).driver("620.70.06").framework("torch", "2.15.0", "13.2").gpu("Tesla T4", 0x1eb8);
         plain.silent(CODE);
+    }
+
+    #[test]
+    fn a_gpu_is_enough_to_judge_code_for_it() {
+        let mut stated = World::cdi(1).framework("torch", "2.11.0", "13.0");
+        stated.place = Place::Image;
+        stated.host = Host::unseen("the command line", NOT_STATED);
+        let gpu = |major| Gpu { compute_capability: Some(ComputeCapability::new(major, 0)), ..Gpu::default() };
+        stated.host.gpus = Observed::Known(vec![gpu(7)]);
+        let found = stated.short(DROPPED);
+        assert_eq!(found.severity, Severity::Error);
+        assert!(found.args.iter().any(|(_, arg)| *arg == Arg::Foreign("sm_70".to_owned())), "{found:?}");
+        stated.host.gpus = Observed::Known(vec![gpu(9)]);
+        stated.silent(DROPPED);
+        // whether it starts is another question, which nobody asked
+        stated.unknown("framework-cuda-newer-than-driver");
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Product {
         match (&self.name, self.device, self.told) {
             (Some(name), _, _) => name.clone(),
             (None, Some(device), _) => format!("GPU 10de:{device:04x}"),
-            (None, None, Some(capability)) => format!("a GPU of sm_{}{}", capability.major, capability.minor),
+            (None, None, Some(capability)) => format!("sm_{}{}", capability.major, capability.minor),
             (None, None, None) => "GPU".to_owned(),
         }
     }

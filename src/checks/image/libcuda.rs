@@ -12,6 +12,7 @@ use crate::knowledge::ways::{self, Ways};
 use crate::model::container::Given;
 use crate::model::host::CdiHook;
 use crate::model::image::{Compat, DriverFile, DriverFileKind, Reach};
+use crate::model::observed::NOT_STATED;
 use crate::model::{CudaVersion, DriverVersion, Facts, Place, Unknown};
 
 /// Branches that had ended before 2025 and that no GPU has to stay on, beside which nobody would put a toolkit of that
@@ -91,6 +92,15 @@ pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
         _ => Winner::Driver,
     };
     Ok(Some(Loaded { driver, winner, unused }))
+}
+
+/// There is a container with a GPU behind such a driver, for what is the same with each: a driver that nobody stated is
+/// there.
+pub(super) fn is_behind_driver(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    match of(facts) {
+        Err(unknown) if unknown.reason == NOT_STATED && facts.host.driver.version.known().is_err() => Ok(true),
+        loaded => Ok(loaded?.is_some()),
+    }
 }
 
 /// Directories that the driver's libcuda lies in, or will.

@@ -57,7 +57,7 @@ fn for_one(answer: &Answer<'_>, image: &Image, about: &About) -> String {
             let whose = text::shown(answer.host);
             format!("nothing is found against it, but {whose} has no GPU: name what it is for by --driver and --gpu")
         }
-        Verdict::Pass => format!("nothing is found against it {place}{shallow}{}", not_judged(host)),
+        Verdict::Pass => format!("nothing is found against it {place}{shallow}{}", not_judged(host, image)),
     };
     format!("{answer}{}", setting::besides(report))
 }
@@ -99,11 +99,14 @@ fn no_target(host: &Host) -> bool {
 }
 
 /// What was left out when a machine was stated.
-fn not_judged(host: &Host) -> &'static str {
+fn not_judged(host: &Host, image: &Image) -> String {
     let open = |unknown: Option<crate::model::Unknown>| unknown.is_some_and(|unknown| unknown.reason == NOT_STATED);
     match (open(host.driver.version.known().err()), open(host.gpus.known().err())) {
-        (true, _) => "; no driver was stated to judge it for",
-        (_, true) => "; no GPU was stated to judge its code for",
-        _ => "",
+        (true, _) => match &image.answer.min_driver {
+            Some(driver) => format!("; it needs driver {driver} or newer, and none was stated"),
+            None => "; no driver was stated".to_owned(),
+        },
+        (_, true) => "; no GPU was stated to judge its code for".to_owned(),
+        _ => String::new(),
     }
 }
