@@ -5,6 +5,7 @@
 //! made with nvcc 13.5.37 (2026-11).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::header::{u16_at, u32_at, u64_at};
 use crate::model::image::{CodeGroup, DeviceCode};
@@ -18,6 +19,11 @@ pub(super) const ENTRY: usize = 64;
 /// The architectures of a container, and different sets of them in a file: nvcc makes some twenty.
 const MOST_ARCHITECTURES: usize = 64;
 const MOST_GROUPS: usize = 1024;
+/// Places with containers: a section is one, and what is among data a few hundred.
+const MOST_RUNS: usize = 4096;
+
+/// Sections of machine code for GPUs, that of relocatable code as well.
+pub(super) const SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b"__nv_relfatbin"];
 
 /// The length of a container's entries, by its header; `None`: it is none. `rest`: bytes from it to the end of what
 /// it lies in.
@@ -58,20 +64,40 @@ impl Entry {
 /// Architecture and letter, so that they sort by number.
 type Target = (u32, &'static str);
 
+/// Containers that follow each other.
+#[derive(Debug, Default)]
+struct Run {
+    start: u64,
+    end: u64,
+    groups: BTreeMap<(BTreeSet<Target>, BTreeSet<Target>), u32>,
+    ptx_version: Option<(u16, u16)>,
+    zstd: bool,
+}
+
 /// What was found in a file.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    groups: BTreeMap<(BTreeSet<Target>, BTreeSet<Target>), u32>,
+    runs: Vec<Run>,
+    groups: usize,
+    /// Of the container that is being read.
     machine: BTreeSet<Target>,
     ptx: BTreeSet<Target>,
-    ptx_version: Option<(u16, u16)>,
-    zstd: bool,
     /// Some of it could not be read.
     pub(super) lost: bool,
 }
 
 impl Found {
-    /// An entry of the container that is being read.
+    /// A container whose header is at a place.
+    pub(super) fn begin(&mut self, at: u64) {
+        let follows = self.runs.last().is_some_and(|run| at.abs_diff(run.end) < ALIGNMENT);
+        if !follows && self.runs.len() < MOST_RUNS {
+            self.runs.push(Run { start: at, ..Run::default() });
+        } else if !follows {
+            self.lost = true;
+        }
+    }
+
+    /// An entry of it.
     pub(super) fn entry(&mut self, entry: &Entry) {
         let letter = match entry.flags & 0x30_0000 {
             0 => "",
@@ -79,9 +105,10 @@ impl Found {
             _ => "f",
         };
         let target = (entry.architecture, letter);
+        let Some(run) = self.runs.last_mut() else { return };
         match entry.kind {
             1 => {
-                self.ptx_version = self.ptx_version.max(Some(entry.version));
+                run.ptx_version = run.ptx_version.max(Some(entry.version));
                 self.ptx.insert(target);
             }
             2 => {
@@ -90,7 +117,7 @@ impl Found {
             // intermediate code for the linker (LTO), which has run
             _ => return,
         }
-        self.zstd |= entry.flags & 0x8000 != 0;
+        run.zstd |= entry.flags & 0x8000 != 0;
         self.lost |= self.machine.len() > MOST_ARCHITECTURES || self.ptx.len() > MOST_ARCHITECTURES;
         if self.lost {
             self.machine.clear();
@@ -98,32 +125,51 @@ impl Found {
         }
     }
 
-    /// The container's end.
-    pub(super) fn end(&mut self) {
+    /// Its end.
+    pub(super) fn end(&mut self, at: u64) {
         let key = (std::mem::take(&mut self.machine), std::mem::take(&mut self.ptx));
+        let Some(run) = self.runs.last_mut() else { return };
+        run.end = at;
         if key.0.is_empty() && key.1.is_empty() {
             return;
         }
-        if self.groups.len() < MOST_GROUPS || self.groups.contains_key(&key) {
-            let count = self.groups.entry(key).or_default();
+        if let Some(count) = run.groups.get_mut(&key) {
             *count = count.saturating_add(1);
+        } else if self.groups < MOST_GROUPS {
+            self.groups += 1;
+            run.groups.insert(key, 1);
         } else {
             self.lost = true;
         }
     }
 
+    /// Leaves out what lies outside of the sections of such code: libraries keep containers among their data as well,
+    /// which they load when they see fit.
+    pub(super) fn retain(&mut self, sections: &[Range<u64>]) {
+        self.runs.retain(|run| sections.iter().any(|section| section.contains(&run.start)));
+    }
+
     /// As a fact; `None`: there was no code. Whoever knows the file names it.
     pub(super) fn into_code(self) -> Option<DeviceCode> {
+        let mut all = Run::default();
+        for run in self.runs {
+            all.ptx_version = all.ptx_version.max(run.ptx_version);
+            all.zstd |= run.zstd;
+            for (key, containers) in run.groups {
+                let count = all.groups.entry(key).or_default();
+                *count = count.saturating_add(containers);
+            }
+        }
         let texts = |targets: BTreeSet<Target>| {
             targets.into_iter().map(|(number, letter)| format!("{}.{}{letter}", number / 10, number % 10)).collect()
         };
         let group = |((machine, ptx), containers)| CodeGroup { machine: texts(machine), ptx: texts(ptx), containers };
-        let groups: Vec<CodeGroup> = self.groups.into_iter().map(group).collect();
+        let groups: Vec<CodeGroup> = all.groups.into_iter().map(group).collect();
         (!groups.is_empty()).then_some(DeviceCode {
             source: String::new(),
             groups,
-            ptx_version: self.ptx_version,
-            zstd: self.zstd,
+            ptx_version: all.ptx_version,
+            zstd: all.zstd,
         })
     }
 }

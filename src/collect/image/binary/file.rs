@@ -24,8 +24,6 @@ const MOST_CODE: u64 = 2 << 30;
 /// A file without section headers is read as a stream, if it is no larger.
 const MOST_WITHOUT: u64 = 1 << 30;
 
-/// Sections of machine code for GPUs, that of relocatable code as well.
-const CODE: [&[u8]; 2] = [b".nv_fatbin", b"__nv_relfatbin"];
 const TEXTS: &[u8] = b".rodata";
 
 /// Reads a file of `size` bytes.
@@ -49,7 +47,7 @@ pub fn read(read_at: ReadAt<'_>, size: u64) -> Binary {
     let sections = sections.unwrap_or_default();
     let mut code = fatbin::Found::default();
     let mut left = MOST_ENTRIES;
-    for (section, _) in sections.iter().filter(|(_, name)| CODE.contains(&name.as_slice())) {
+    for (section, _) in sections.iter().filter(|(_, name)| fatbin::SECTIONS.contains(&name.as_slice())) {
         file.containers(&section.place, &mut code, &mut left);
     }
     told.head = head;
@@ -130,11 +128,7 @@ impl File<'_> {
         let sections = Section::all(&self.all(&header.sections, u64::MAX)?);
         let names = sections.get(header.names)?.place.clone();
         let names = self.all(&names, MOST_NAMES)?;
-        let name = |section: &Section| {
-            let rest = names.get(section.name..).unwrap_or_default();
-            rest[..memchr::memchr(0, rest).unwrap_or(0)].to_vec()
-        };
-        Some(sections.iter().map(|section| (section.clone(), name(section))).collect())
+        Some(sections.iter().map(|section| (section.clone(), section.name_in(&names).to_vec())).collect())
     }
 
     /// From container to container, and in each from entry to entry.
@@ -155,6 +149,7 @@ impl File<'_> {
                 at += fatbin::ALIGNMENT;
                 continue;
             };
+            found.begin(at);
             at += fatbin::CONTAINER as u64;
             let last = at + size;
             while at + fatbin::ENTRY as u64 <= last {
@@ -167,7 +162,7 @@ impl File<'_> {
                 found.entry(&entry);
                 at = at.saturating_add(entry.length).min(last);
             }
-            found.end();
+            found.end(last);
             at = last.next_multiple_of(fatbin::ALIGNMENT);
         }
     }

@@ -123,6 +123,12 @@ pub(super) struct Section {
 }
 
 impl Section {
+    /// Its name; empty: it has none there.
+    pub(super) fn name_in<'a>(&self, names: &'a [u8]) -> &'a [u8] {
+        let rest = names.get(self.name..).unwrap_or_default();
+        &rest[..memchr::memchr(0, rest).unwrap_or(0)]
+    }
+
     pub(super) fn all(table: &[u8]) -> Vec<Self> {
         let of = |entry: &[u8]| {
             // a section without bytes in the file has a place as well

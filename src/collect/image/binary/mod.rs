@@ -6,6 +6,7 @@
 use crate::model::CudaVersion;
 use crate::model::image::{CompatNote, DeviceCode};
 
+mod capture;
 mod cudart;
 mod dynamic;
 mod fatbin;

@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::dynamic::{Asked, Dynamic, LONGEST_TABLE, LONGEST_TEXT, text};
-use super::header::{HEAD, Header, Segments, architecture, u32_at};
+use super::capture::Capture;
+use super::dynamic::{Asked, Dynamic, LONGEST_TEXT, text};
+use super::header::{HEAD, Header, Section, Segments, architecture, u32_at};
 use super::strings::{LONGEST_NAME, Strings};
 use super::{Binary, cudart, fatbin};
 use crate::knowledge::compat::parse_note;
@@ -21,6 +22,9 @@ const WINDOW: usize = 64 << 10;
 /// What has to lie before a find, and behind it.
 const BEFORE: usize = LONGEST_NAME;
 const BEHIND: usize = LONGEST_TEXT + 64;
+
+/// Names of sections.
+const LONGEST_NAMES: u64 = 8 << 10;
 
 /// The name of the note's vendor, and what comes before it: its length, that of the text, a type.
 const VENDOR: &[u8] = b"NVIDIA Corporation\0";
@@ -55,6 +59,11 @@ pub struct Scanner {
     skip: u64,
     /// In a container: where its entries end.
     inside: Option<u64>,
+    sections: Capture,
+    /// What comes before the section headers: their names, as a rule.
+    before: Capture,
+    /// Their names where they come later.
+    names: Capture,
     code: fatbin::Found,
     runtime: cudart::Found,
     compat: Option<CompatNote>,
@@ -79,6 +88,9 @@ impl Scanner {
             fresh: 0,
             skip: 0,
             inside: None,
+            sections: Capture::default(),
+            before: Capture::default(),
+            names: Capture::default(),
             code: fatbin::Found::default(),
             runtime: cudart::Found::default(),
             compat: None,
@@ -96,6 +108,9 @@ impl Scanner {
             self.header = Header::of(&self.head);
             if let Some(header) = &self.header {
                 self.programs = Capture::of(&header.programs);
+                self.sections = Capture::of(&header.sections);
+                let start = header.sections.start;
+                self.before = Capture::of(&(start.saturating_sub(LONGEST_NAMES)..start));
                 self.segments = header.programs.is_empty().then(Segments::default);
                 self.window.reserve_exact(WINDOW);
                 self.pass(&self.head.clone());
@@ -146,6 +161,13 @@ impl Scanner {
         for text in &mut self.texts {
             text.feed(self.at, bytes);
         }
+        self.before.feed(self.at, bytes);
+        if self.sections.feed(self.at, bytes)
+            && let Some(place) = self.place_of_names().filter(|place| place.start >= self.sections.place.end)
+        {
+            self.names = Capture::of(&place);
+        }
+        self.names.feed(self.at, bytes);
     }
 
     /// Looks at what has come together in the window; `last`: nothing comes behind it.
@@ -179,6 +201,7 @@ impl Scanner {
                 self.look(self.fresh..limit);
                 self.fresh = limit;
                 if let Some((place, size)) = container {
+                    self.code.begin(self.base + place as u64);
                     self.fresh = place + fatbin::CONTAINER;
                     self.inside = Some(self.base + self.fresh as u64 + size);
                 }
@@ -204,7 +227,7 @@ impl Scanner {
 
     /// Behind a container.
     fn leave(&mut self, end: u64) {
-        self.code.end();
+        self.code.end(end);
         self.inside = None;
         self.go(end);
     }
@@ -249,6 +272,25 @@ impl Scanner {
         }
     }
 
+    fn place_of_names(&self) -> Option<Range<u64>> {
+        let header = self.header.as_ref()?;
+        let is_whole = self.sections.bytes.len() as u64 == header.sections.end - header.sections.start;
+        let sections = Section::all(&self.sections.bytes);
+        sections.get(header.names).filter(|_| is_whole).map(|section| section.place.clone())
+    }
+
+    /// The sections with machine code for GPUs; `None`: it cannot be told which they are.
+    fn sections_of_code(&self) -> Option<Vec<Range<u64>>> {
+        let place = self.place_of_names()?;
+        let names = [&self.before, &self.names].into_iter().find_map(|part| {
+            let offset = |place: u64| usize::try_from(place.checked_sub(part.place.start)?).ok();
+            part.bytes.get(offset(place.start)?..offset(place.end)?)
+        })?;
+        let all = Section::all(&self.sections.bytes).into_iter();
+        let of_code = all.filter(|section| fatbin::SECTIONS.contains(&section.name_in(names)));
+        Some(of_code.map(|section| section.place).collect())
+    }
+
     /// What the file told.
     pub fn finish(mut self) -> Binary {
         let mut told = Binary { architecture: architecture(&self.head), ..Binary::default() };
@@ -257,9 +299,9 @@ impl Scanner {
             return told;
         }
         self.work(true);
-        if self.inside.take().is_some() {
+        if let Some(end) = self.inside.take() {
             self.code.lost = true;
-            self.code.end();
+            self.code.end(end);
         }
         match self.table.take() {
             Some(table) => {
@@ -275,11 +317,16 @@ impl Scanner {
                     told.tell(Asked::Name, None);
                 }
             }
-            None if self.segments.is_none_or(|segments| segments.dynamic.is_some()) => told.tell(Asked::Name, None),
+            None if self.segments.as_ref().is_none_or(|segments| segments.dynamic.is_some()) => {
+                told.tell(Asked::Name, None)
+            }
             None => {}
         }
         if self.at < self.size {
             told.lose("its end");
+        }
+        if let Some(sections) = self.sections_of_code() {
+            self.code.retain(&sections);
         }
         told.head = self.head;
         told.compat = self.compat;
@@ -295,43 +342,4 @@ fn note(bytes: &[u8], place: usize) -> Option<CompatNote> {
     let is_one = usize::try_from(u32_at(bytes, start)?).ok()? == VENDOR.len();
     let text = start + NOTE_TEXT;
     bytes.get(text..text.checked_add(length)?).filter(|_| is_one).and_then(parse_note)
-}
-
-/// A part of the file that is taken out as it goes by.
-#[derive(Debug, Default)]
-struct Capture {
-    place: Range<u64>,
-    /// It ends with the first NUL.
-    text: bool,
-    bytes: Vec<u8>,
-}
-
-impl Capture {
-    fn of(place: &Range<u64>) -> Self {
-        let end = place.end.min(place.start.saturating_add(LONGEST_TABLE));
-        Self { place: place.start..end, ..Self::default() }
-    }
-
-    fn text(at: u64) -> Self {
-        Self { place: at..at.saturating_add(LONGEST_TEXT as u64), text: true, ..Self::default() }
-    }
-
-    /// Takes what is its own out of bytes at a place; whether it is complete with them.
-    fn feed(&mut self, at: u64, bytes: &[u8]) -> bool {
-        let next = self.place.start + self.bytes.len() as u64;
-        if next >= self.place.end || self.text && self.bytes.last() == Some(&0) {
-            return false;
-        }
-        let Some(from) = next.checked_sub(at).and_then(|from| usize::try_from(from).ok()) else { return false };
-        let Some(rest) = bytes.get(from..).filter(|rest| !rest.is_empty()) else { return false };
-        let room = usize::try_from(self.place.end - next).unwrap_or(usize::MAX);
-        let mut own = &rest[..rest.len().min(room)];
-        if self.text
-            && let Some(nul) = memchr::memchr(0, own)
-        {
-            own = &own[..=nul];
-        }
-        self.bytes.extend_from_slice(own);
-        self.place.start + self.bytes.len() as u64 == self.place.end
-    }
 }

@@ -89,6 +89,21 @@ fn containers_are_grouped_by_what_they_hold() {
     assert_eq!((code.ptx_version, code.zstd), (Some((8, 7)), true));
 }
 
+/// cuDNN 9.28's engines have some (2026-11).
+#[test]
+fn containers_among_data_are_not_the_librarys_own_code() {
+    let mut made = Made { code: container(&[cubin(90)]), ..Made::new() };
+    made.constants.resize(16, 0);
+    for n in 0..40 {
+        made.constants.extend([container(&[cubin(75)]), vec![n; 32]].concat());
+    }
+    assert_eq!(groups(&both(&made.bytes())), "1 9.0 | ; ");
+    let mut file = made.bytes();
+    let sections = usize::try_from(header::u64_at(&file, 40).unwrap()).unwrap();
+    file.truncate(sections);
+    assert_eq!(groups(&streamed(&file, &[usize::MAX])), "40 7.5 | ; 1 9.0 | ; ", "nobody can tell");
+}
+
 /// Made with nvcc 13.5.37 of a kernel of one line (2026-11).
 #[test]
 fn what_nvcc_writes_is_read() {
