@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use crate::support::bundle::Bundle;
 use crate::support::host::SimHost;
+use crate::support::layout::{Layout, reference};
 use crate::support::programs::gpu_preflight;
-use crate::support::repository;
 use crate::support::scene::Scene;
+use crate::support::{repository, scratch};
 
 struct Schema {
     schemas: Schemas,
@@ -73,6 +74,53 @@ fn containers() {
     bundle.env("CUDA_VISIBLE_DEVICES=\u{1b}[2J");
     bundle.write();
     schema.check(&document(&["container", &target, "--host-root", &root, "--ignore", "cuda-visible-devices-bad-form"]));
+}
+
+#[test]
+fn images_and_the_machines_that_they_are_judged_for() {
+    let schema = Schema::report();
+    let scene = Scene::on(&SimHost::default());
+    let root = scene.host().to_string_lossy().into_owned();
+    let profile = scene.at("a.json").to_string_lossy().into_owned();
+    schema.check(&document(&["host", "--host-root", &root, "--save", &profile]));
+    let saved: Value = serde_json::from_str(&std::fs::read_to_string(&profile).expect("a profile")).expect("JSON");
+    let of_profiles = Schema::named("host-profile.schema.json");
+    of_profiles.check(&saved);
+    for (at, value) in [("/kind", json!("report")), ("/schema_version", json!(2)), ("/facts/host/gpus", json!("H100"))]
+    {
+        let mut bad = saved.clone();
+        *bad.pointer_mut(at).expect("a place in the profile") = value;
+        assert!(of_profiles.refuses(&bad).is_some(), "{at} may be anything");
+    }
+    let place = scratch();
+    let mut layout = Layout::torch("2.11.0", "13.0");
+    layout.env.push("NVIDIA_REQUIRE_CUDA=cuda>=12.8".to_owned());
+    layout.lay(place.path());
+    let image = reference(place.path());
+    for args in [
+        &["--host-root", &root][..],
+        &["--host-profile", &profile],
+        &["--driver", "535.183.01"],
+        &["--gpu", "sm_90"],
+        &["--driver", "535.183.01", "--depth", "config"],
+    ] {
+        let report = document(&[&["image", &image], args].concat());
+        schema.check(&report);
+        assert_eq!((&report["command"], &report["target"]), (&json!("image"), &json!(image)));
+        let about = &report["facts"]["image"];
+        assert!(about["source"].is_string() && about["depth"].is_string() && about["id"].is_string(), "{about:#}");
+    }
+    let deep = document(&["image", &image, "--driver", "535.183.01"]);
+    let needs = ["cuda_runtime", "min_driver", "full_driver"].map(|name| deep["facts"]["image"][name].clone());
+    assert_eq!(needs, ["13.0", "580.65.06", "580.65.06"].map(Value::from));
+    let matrix = document(&["image", &image, "--host-profile", &profile, "--host-profile", &profile]);
+    schema.check(&matrix);
+    assert_eq!(matrix["results"].as_array().map(Vec::len), Some(2));
+    for (at, value) in [("/results", json!([])), ("/verdict", json!("good")), ("/results/0/host", Value::Null)] {
+        let mut bad = matrix.clone();
+        *bad.pointer_mut(at).expect("a place in the matrix") = value;
+        assert!(schema.refuses(&bad).is_some(), "{at} may be anything");
+    }
 }
 
 #[test]

@@ -10,9 +10,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::layout::{Layout, endless, reference};
 use super::world::findings;
 use crate::support::host::SimHost;
+use crate::support::layout::{Layout, endless, reference};
 use crate::support::process::{Ended, Run};
 use crate::support::programs::{self, gpu_preflight};
 use crate::support::scene::Scene;

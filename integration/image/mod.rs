@@ -4,7 +4,6 @@
 mod cases;
 mod command;
 mod hostile;
-mod layout;
 mod newer;
 mod requirements;
 mod world;

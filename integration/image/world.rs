@@ -4,14 +4,12 @@ use serde_json::Value;
 
 use crate::support::bundle::{Bundle, devices, libraries};
 use crate::support::host::SimHost;
+pub(super) use crate::support::layout::PACKAGES;
 use crate::support::process::Ended;
 use crate::support::programs::{self, gpu_preflight};
 use crate::support::scene::Scene;
 use crate::support::words::check;
 use crate::support::{link, write};
-
-/// Where the packages of Python lie.
-pub(super) const PACKAGES: &str = "usr/local/lib/python3.11/site-packages";
 
 /// The exit code of a refusal for what the image has.
 const OF_IMAGE: i32 = 14;

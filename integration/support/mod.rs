@@ -2,6 +2,7 @@
 
 pub(crate) mod bundle;
 pub(crate) mod host;
+pub(crate) mod layout;
 pub(crate) mod mounts;
 pub(crate) mod needs;
 pub(crate) mod process;

@@ -8,27 +8,29 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::world::PACKAGES;
-use crate::support::write;
+use super::write;
+
+/// Where the packages of Python lie.
+pub(crate) const PACKAGES: &str = "usr/local/lib/python3.11/site-packages";
 
 /// An image to be laid out.
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Path and text.
-    pub(super) files: Vec<(String, String)>,
-    pub(super) env: Vec<String>,
-    pub(super) architecture: &'static str,
+    pub(crate) files: Vec<(String, String)>,
+    pub(crate) env: Vec<String>,
+    pub(crate) architecture: &'static str,
 }
 
 impl Layout {
     /// An image with nothing in it but a file.
-    pub(super) fn plain() -> Self {
+    pub(crate) fn plain() -> Self {
         let files = vec![("etc/os-release".to_owned(), "ID=debian\n".to_owned())];
         Self { files, env: Vec::new(), architecture: "amd64" }
     }
 
     /// An image with `PyTorch`.
-    pub(super) fn torch(version: &str, cuda: &str) -> Self {
+    pub(crate) fn torch(version: &str, cuda: &str) -> Self {
         let mut layout = Self::plain();
         layout.file(&format!("{PACKAGES}/torch-{version}.dist-info/METADATA"), "");
         let text = format!("__version__ = '{version}'\ncuda: Optional[str] = '{cuda}'\n");
@@ -41,7 +43,7 @@ impl Layout {
     }
 
     /// Lays it out, with one layer.
-    pub(super) fn lay(&self, dir: &Path) {
+    pub(crate) fn lay(&self, dir: &Path) {
         let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for (path, text) in &self.files {
             let mut header = tar::Header::new_ustar();
@@ -54,7 +56,7 @@ impl Layout {
     }
 
     /// Lays it out with this layer, whatever it is.
-    pub(super) fn lay_with(&self, dir: &Path, layer: &[u8]) {
+    pub(crate) fn lay_with(&self, dir: &Path, layer: &[u8]) {
         let layer = blob(dir, layer);
         let config = json!({
             "architecture": self.architecture,
@@ -83,7 +85,7 @@ fn descriptor((digest, size): &(String, usize), kind: &str) -> Value {
 }
 
 /// A layer that takes seconds to read: one file of so many times 16 MiB of zeros.
-pub(super) fn endless(times: u64) -> Vec<u8> {
+pub(crate) fn endless(times: u64) -> Vec<u8> {
     let member = |bytes: &[u8]| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("a member")
@@ -103,6 +105,6 @@ pub(super) fn endless(times: u64) -> Vec<u8> {
 }
 
 /// A reference to the layout at a path.
-pub(super) fn reference(dir: &Path) -> String {
+pub(crate) fn reference(dir: &Path) -> String {
     format!("oci:{}", dir.display())
 }
