@@ -19,13 +19,15 @@
 //! * What cannot be run here (docker, a cluster, installing) stands in a block of another kind, such as ```` ```sh ````.
 //!
 //! Containers: `good` has two GPUs by CDI, `no-gpus` asks for one and was given none, `plain` neither wants nor has
-//! one, `stale-uvm` has a node with an old number, `cuda-too-new` has `PyTorch` for CUDA 13. `machine` is a machine with two GPUs, laid out.
+//! one, `stale-uvm` has a node with an old number, `cuda-too-new` has `PyTorch` for CUDA 13. Images, as OCI layouts:
+//! `torch-cuda-12` and `torch-cuda-13`. `machine` is a machine with two GPUs, laid out.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::support::bundle::Bundle;
 use crate::support::host::SimHost;
+use crate::support::layout::Layout;
 use crate::support::{needs, programs, repository, scratch, write};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -99,6 +101,8 @@ fn lay(place: &Path) {
     let packages = too_new.rootfs().join("usr/lib/python3/dist-packages");
     std::fs::create_dir_all(packages.join("torch-2.11.0.dist-info")).expect("a package");
     write(&packages.join("torch/version.py"), "__version__ = '2.11.0+cu130'\ncuda: Optional[str] = '13.0'\n");
+    Layout::torch("2.6.0+cu124", "12.4").lay(&place.join("torch-cuda-12"));
+    Layout::torch("2.11.0", "13.0").lay(&place.join("torch-cuda-13"));
     SimHost::default().lay(&place.join("machine"));
 }
 
