@@ -35,4 +35,7 @@ if [ "$(id -u)" -eq 0 ] && [ ${#filter[@]} -eq 0 ]; then
   # the README's other command, with the programs that are built by now
   GPU_PREFLIGHT_BIN=$(realpath "$programs") integration/demo.sh || failed=1
 fi
+if [ -n "${GPU_PREFLIGHT_TEST_LONG-}" ] && [ ${#filter[@]} -eq 0 ]; then
+  integration/fuzz/run.sh 120 || failed=1
+fi
 exit "$failed"

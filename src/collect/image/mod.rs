@@ -18,6 +18,8 @@ mod configuration;
 #[cfg(feature = "cli")]
 mod contents;
 mod driver;
+#[cfg(all(feature = "cli", any(feature = "fuzzing", test)))]
+pub mod fuzzing;
 #[cfg(feature = "cli")]
 mod layer;
 mod missing;

@@ -36,7 +36,7 @@ pub enum Depth {
 }
 
 /// What is wanted of a source.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// How deep to look.
     pub depth: Depth,
@@ -110,4 +110,10 @@ pub fn find(reference: &Reference, wish: &Wish) -> Result<Found, Failed> {
         Reference::Path(path) => path::find(path, wish),
         other => Err(Failed::Unreadable(Unseen::new(format!("{other:?}"), "this source is not built yet"))),
     }
+}
+
+/// Finds the image in an archive that goes by.
+#[cfg(any(feature = "fuzzing", test))]
+pub(super) fn in_passing(from: Box<dyn std::io::Read + Send>, wish: &Wish) -> Result<Found, Failed> {
+    passing::find(from, None, None, wish)
 }
