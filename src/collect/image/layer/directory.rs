@@ -288,3 +288,7 @@ fn kind_of(found: &FileStat) -> Type {
         _ => Type::File,
     }
 }
+
+#[cfg(test)]
+#[path = "directory_tests.rs"]
+mod tests;

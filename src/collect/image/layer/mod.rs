@@ -150,6 +150,8 @@ pub(in crate::collect::image) fn view(
 }
 
 #[cfg(test)]
+mod property;
+#[cfg(test)]
 pub(super) mod testing;
 #[cfg(test)]
 mod tests;

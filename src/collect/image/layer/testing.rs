@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use super::digest::Hasher;
 use super::{Blob, Open};
+use crate::collect::image::source::{Depth, Wish};
 
 /// An archive that is being written.
 #[derive(Debug, Clone, Default)]
@@ -114,4 +115,9 @@ pub(in crate::collect::image) fn blob(bytes: impl Into<Vec<u8>>) -> Blob {
         size: Some(bytes.len() as u64),
         open,
     }
+}
+
+/// What a source is asked for.
+pub(in crate::collect::image) fn wish() -> Wish {
+    Wish { depth: Depth::Files, architecture: "amd64".to_owned(), progress: std::sync::Arc::default() }
 }

@@ -1,14 +1,9 @@
 use std::io::Write as _;
 
-use super::testing::{Tar, blob};
+use super::testing::{Tar, blob, wish};
 use super::*;
 use crate::collect::files::Files as _;
-use crate::collect::image::source::Depth;
 use crate::collect::image::view::{Content, Entry};
-
-fn wish() -> Wish {
-    Wish { depth: Depth::Files, architecture: "amd64".to_owned(), progress: std::sync::Arc::default() }
-}
 
 fn view_of(layers: Vec<Tar>) -> View {
     read(layers.into_iter().map(|tar| blob(tar.done())).collect(), &wish()).unwrap()
