@@ -143,6 +143,11 @@ impl Found {
         }
     }
 
+    /// Containers begin at a place.
+    pub(super) fn begins_at(&self, at: u64) -> bool {
+        self.runs.iter().any(|run| run.start == at)
+    }
+
     /// Leaves out what lies outside of the sections of such code: libraries keep containers among their data as well,
     /// which they load when they see fit.
     pub(super) fn retain(&mut self, sections: &[Range<u64>]) {

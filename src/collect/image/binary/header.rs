@@ -107,6 +107,11 @@ impl Segments {
         })
     }
 
+    /// What is loaded with a place: patchelf writes the strings anew, with the table and before it.
+    pub(super) fn around(&self, at: u64) -> Range<u64> {
+        self.loads.iter().find(|(place, _)| place.contains(&at)).map(|(place, _)| place.clone()).unwrap_or_default()
+    }
+
     /// What is loaded first: the loader's strings are in it, as linkers write it.
     pub(super) fn first(&self) -> Range<u64> {
         self.loads.first().map(|(place, _)| place.clone()).unwrap_or_default()

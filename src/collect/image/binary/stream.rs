@@ -50,7 +50,8 @@ pub struct Scanner {
     /// The loader's table, and texts of it that lie behind it.
     table: Option<Dynamic>,
     texts: Vec<Capture>,
-    strings: Strings,
+    /// Of what is loaded first, and of what is loaded with the table.
+    strings: [Strings; 2],
     window: Vec<u8>,
     /// Where in the file the window begins, and how much of it was looked at.
     base: u64,
@@ -82,7 +83,7 @@ impl Scanner {
             dynamic: Capture::default(),
             table: None,
             texts: Vec::new(),
-            strings: Strings::default(),
+            strings: <[Strings; 2]>::default(),
             window: Vec::new(),
             base: 0,
             fresh: 0,
@@ -265,10 +266,12 @@ impl Scanner {
             }
         }
         // the loader's strings come before its table, or are taken by their place
-        let first = segments.first();
-        let until = segments.dynamic.as_ref().map_or(0, |place| place.start).min(first.end);
-        if first.start <= at && at < until && !self.strings.is_full() {
-            self.strings.look(&self.window, part, self.base);
+        let table = segments.dynamic.as_ref().map_or(0, |place| place.start);
+        let places = [segments.first(), segments.around(table)];
+        for (place, strings) in places.into_iter().zip(&mut self.strings) {
+            if place.start < end && at < place.end.min(table) && !strings.is_full() {
+                strings.look(&self.window, part.clone(), self.base);
+            }
         }
     }
 
@@ -279,15 +282,19 @@ impl Scanner {
         sections.get(header.names).filter(|_| is_whole).map(|section| section.place.clone())
     }
 
-    /// The sections with machine code for GPUs; `None`: it cannot be told which they are.
+    /// The sections with machine code for GPUs, by their names; where these went by before anybody knew, those that
+    /// begin with a container. `None`: it cannot be told.
     fn sections_of_code(&self) -> Option<Vec<Range<u64>>> {
         let place = self.place_of_names()?;
         let names = [&self.before, &self.names].into_iter().find_map(|part| {
             let offset = |place: u64| usize::try_from(place.checked_sub(part.place.start)?).ok();
             part.bytes.get(offset(place.start)?..offset(place.end)?)
-        })?;
+        });
         let all = Section::all(&self.sections.bytes).into_iter();
-        let of_code = all.filter(|section| fatbin::SECTIONS.contains(&section.name_in(names)));
+        let of_code = all.filter(|section| match names {
+            Some(names) => fatbin::SECTIONS.contains(&section.name_in(names)),
+            None => self.code.begins_at(section.place.start.next_multiple_of(fatbin::ALIGNMENT)),
+        });
         Some(of_code.map(|section| section.place).collect())
     }
 
@@ -309,7 +316,7 @@ impl Scanner {
                     let behind = self.texts.iter().find(|text| text.place.start == *place);
                     let text = match behind {
                         Some(behind) => text(&behind.bytes),
-                        None => self.strings.at(*place).map(str::to_owned),
+                        None => self.strings.iter().find_map(|strings| strings.at(*place)).map(str::to_owned),
                     };
                     told.tell(*what, text);
                 }

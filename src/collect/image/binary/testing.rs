@@ -3,6 +3,17 @@
 use super::header::Machine;
 use super::{cudart, fatbin};
 
+/// Where the loader's strings lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::collect::image) enum Place {
+    /// In what is loaded first, as linkers put them.
+    First,
+    /// Before the table, and with it, where patchelf writes them anew.
+    Near,
+    /// Behind the table.
+    Behind,
+}
+
 /// What goes into one.
 #[derive(Debug, Clone)]
 pub(in crate::collect::image) struct Made {
@@ -10,8 +21,7 @@ pub(in crate::collect::image) struct Made {
     pub(in crate::collect::image) needed: Vec<&'static str>,
     pub(in crate::collect::image) search: &'static str,
     pub(in crate::collect::image) name: &'static str,
-    /// The strings lie behind the table, as patchelf leaves them.
-    pub(in crate::collect::image) patched: bool,
+    pub(in crate::collect::image) strings: Place,
     pub(in crate::collect::image) text: Vec<u8>,
     pub(in crate::collect::image) constants: Vec<u8>,
     pub(in crate::collect::image) note: Vec<u8>,
@@ -25,7 +35,7 @@ impl Made {
             needed: vec!["libc.so.6"],
             search: "",
             name: "",
-            patched: false,
+            strings: Place::First,
             text: vec![0x90; 200],
             constants: b"nothing\0".to_vec(),
             note: Vec::new(),
@@ -60,7 +70,7 @@ impl Made {
             (at as u64, bytes.len() as u64)
         };
         let note = put(&self.note);
-        let early = put(if self.patched { b"" } else { &strings });
+        let early = put(if self.strings == Place::First { &strings } else { b"" });
         let text = put(&self.text);
         let constants = put(&self.constants);
         let table = |strings: u64| {
@@ -69,10 +79,15 @@ impl Made {
         };
         let length = table(0).len() as u64;
         let code = put(&self.code);
+        let near = put(if self.strings == Place::Near { &strings } else { b"" });
         // written again once it is known where its strings lie
         let dynamic = put(&vec![0; usize::try_from(length).unwrap()]);
-        let late = put(if self.patched { &strings } else { b"" });
-        let strings = if self.patched { late } else { early };
+        let late = put(if self.strings == Place::Behind { &strings } else { b"" });
+        let strings = match self.strings {
+            Place::First => early,
+            Place::Near => near,
+            Place::Behind => late,
+        };
         let names = b"\0.nv_fatbin\0.rodata\0.note.cuda.fwd_compatibility\0.shstrtab\0";
         let at_names = put(names);
         let name = |text: &[u8]| u32::try_from(memchr::memmem::find(names, text).unwrap()).unwrap();
@@ -101,8 +116,8 @@ impl Made {
         let programs = [
             segment(1, 4, 0, text.0),
             segment(1, 5, text.0, constants.0 - text.0),
-            segment(1, 4, constants.0, dynamic.0 - constants.0),
-            segment(1, 6, dynamic.0, whole - dynamic.0),
+            segment(1, 4, constants.0, near.0 - constants.0),
+            segment(1, 6, near.0, whole - near.0),
             segment(2, 6, dynamic.0, dynamic.1),
         ]
         .concat();

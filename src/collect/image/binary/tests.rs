@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::testing::{Made, Piece, container, cubin, places};
+use super::testing::{Made, Piece, Place, container, cubin, places};
 use super::*;
 
 /// The file in pieces of these lengths, again and again.
@@ -56,12 +56,12 @@ fn runtime(told: &Binary) -> Option<String> {
 
 #[test]
 fn what_is_asked_of_the_loader() {
-    for patched in [false, true] {
+    for strings in [Place::First, Place::Near, Place::Behind] {
         let made = Made {
             needed: vec!["libcudart.so.12", "libtorch_cuda.so", "libc.so.6"],
             search: "$ORIGIN:$ORIGIN/../../nvidia/cudnn/lib:/opt/lib",
             name: "libtorch_python.so",
-            patched,
+            strings,
             ..Made::new()
         };
         let told = both(&made.bytes());
@@ -186,10 +186,11 @@ fn real_shape() -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn the_pieces_do_not_matter(pieces in proptest::collection::vec(1usize..90_000, 1..5), patched: bool, arm: bool,
+    fn the_pieces_do_not_matter(pieces in proptest::collection::vec(1usize..90_000, 1..5), behind: bool, arm: bool,
         filling in 0usize..140_000) {
         let code = [container(&[cubin(75)]), container(&[Piece { payload: filling, ..cubin(90) }])].concat();
-        let made = Made { patched, arm, search: "/opt/lib", code, text: vec![0x90; filling], ..Made::new() };
+        let strings = if behind { Place::Behind } else { Place::Near };
+        let made = Made { strings, arm, search: "/opt/lib", code, text: vec![0x90; filling], ..Made::new() };
         let file = made.with_runtime(11_080).bytes();
         let told = both(&file);
         prop_assert_eq!(runtime(&told), Some("11.8".to_owned()));
