@@ -32,6 +32,19 @@ const PROGRAM: u64 = 1 << 20;
 /// Whole paths that are read.
 const TEXTS: [&str; 4] = ["etc/ld.so.conf", "etc/os-release", "usr/lib/os-release", "etc/nv_tegra_release"];
 
+/// rpm's database, and where it was before (Fedora 36, RHEL 10).
+pub(super) const OF_RPM: [&str; 2] = ["usr/lib/sysimage/rpm/rpmdb.sqlite", "var/lib/rpm/rpmdb.sqlite"];
+
+/// What tells that there is more than that: rows that were not yet written to it, databases of other kinds (Berkeley DB
+/// of RHEL 8 and before, SUSE's own).
+pub(super) const OF_RPM_BESIDE: [&str; 5] = [
+    "usr/lib/sysimage/rpm/rpmdb.sqlite-wal",
+    "var/lib/rpm/rpmdb.sqlite-wal",
+    "var/lib/rpm/Packages",
+    "var/lib/rpm/Packages.db",
+    "usr/lib/sysimage/rpm/Packages.db",
+];
+
 /// By a path below the root, without a slash before it.
 pub(super) fn interest(path: &str, size: u64, executable: bool) -> Interest {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -43,6 +56,12 @@ pub(super) fn interest(path: &str, size: u64, executable: bool) -> Interest {
     }
     if path == "var/lib/dpkg/status" || path.starts_with("var/lib/dpkg/status.d/") && !name.contains(".md5sums") {
         return Interest::Packages(Database::Dpkg);
+    }
+    if OF_RPM.contains(&path) {
+        return Interest::Packages(Database::Rpm);
+    }
+    if OF_RPM_BESIDE.contains(&path) {
+        return Interest::Name;
     }
     if is_of_conda(path, name) {
         return Interest::Name;

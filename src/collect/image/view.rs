@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use super::binary::{self, Binary};
+use super::condense::{Condenser, Database};
 use crate::collect::files::{Files, Found};
 use crate::collect::paths::clean;
 use crate::collect::tree::Tree;
@@ -16,6 +18,9 @@ use crate::model::image::CompatNote;
 
 /// As many links as the kernel follows in one path.
 const HOPS: usize = 40;
+
+/// A database of packages that lies unpacked; the largest have some hundred megabytes.
+const MOST_DATABASE: u64 = 1 << 30;
 
 /// What stands at a path of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +136,25 @@ impl View {
                 Some(Cow::Owned(binary::read(&mut |at, buffer| file.read_at(buffer, at), entry.size)))
             }
             _ => None,
+        }
+    }
+
+    /// What is left of a database of packages; `None`: nothing is there, or it cannot be read.
+    pub(super) fn condensed(&self, path: &str, database: Database) -> Option<String> {
+        let (real, entry) = self.at(path)?;
+        if let Content::Bytes(bytes) = &entry.content {
+            return Some(String::from_utf8_lossy(bytes).into_owned());
+        }
+        let Content::InPlace = entry.content else { return None };
+        let mut file = self.layers.get(entry.layer)?.as_ref()?.file(real).ok()??.take(MOST_DATABASE);
+        let mut condenser = Condenser::new(database);
+        let mut buffer = vec![0; 128 << 10];
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => return Some(condenser.finish()),
+                Ok(count) => condenser.push(&buffer[..count]),
+                Err(_) => return None,
+            }
         }
     }
 

@@ -325,7 +325,7 @@ impl Scanner {
                 }
             }
             None if self.segments.as_ref().is_none_or(|segments| segments.dynamic.is_some()) => {
-                told.tell(Asked::Name, None)
+                told.tell(Asked::Name, None);
             }
             None => {}
         }

@@ -14,7 +14,7 @@ use crate::model::host::NodeKind;
 use crate::model::image::{CudaLibrary, DeviceCode};
 use crate::model::{Image, Observed, Parts, Unknown, Unseen};
 
-mod dpkg;
+mod databases;
 mod missing;
 mod packages;
 mod runtimes;
@@ -32,10 +32,10 @@ pub(super) fn look(view: &View, hints: &Hints<'_>) -> Image {
     let mut image = super::look(view, &hints);
     let found = Found::of(view);
     runtimes::add(view, &found, &mut image);
-    let mut installed = packages::of(view, &places.packages);
+    let (mut installed, unread) = packages::of(view, &places.packages);
     packages::complete_libc(&installed, &mut image);
     installed.retain(|package| is_of_interest(&package.name));
-    image.packages = view_of("image.packages", view, installed, Vec::new());
+    image.packages = view_of("image.packages", view, installed, unread);
     // those that names alone tell, and those that the frameworks' own files ask for
     let mut missing = image.missing.seen().map(|missing| missing.items.clone()).unwrap_or_default();
     for library in missing::find(view, &found, &image) {

@@ -1,29 +1,30 @@
 //! Packages of interest, whatever installed them.
 
-use super::{View, dpkg, installed, names};
+use super::{View, databases, installed, names};
 use crate::collect::files::Files as _;
 use crate::collect::image::condense::{is_kept, is_of_libc};
 use crate::knowledge::frameworks::is_of_interest;
 use crate::knowledge::toolkit::{base_name, parent};
 use crate::model::image::{LibcKind, Manager, Package};
-use crate::model::{Image, Observed};
+use crate::model::{Image, Observed, Unseen};
 
 /// Packages of interest in all.
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 64 << 10;
 
-/// All of them. `of_python`: directories with packages of Python.
-pub(super) fn of(view: &View, of_python: &[String]) -> Vec<Package> {
+/// All of them, and what could not be read. `of_python`: directories with packages of Python.
+pub(super) fn of(view: &View, of_python: &[String]) -> (Vec<Package>, Vec<Unseen>) {
     let mut found = Vec::new();
     for directory in of_python {
         let names = names(view, directory);
         found.extend(names.iter().filter_map(|name| of_metadata(view, directory, name)));
     }
     found.extend(installed(view).filter_map(|(path, _)| of_conda(path)));
-    found.extend(dpkg::of(view));
+    let (of_system, unread) = databases::of(view);
+    found.extend(of_system);
     found.retain(|package: &Package| is_kept(&package.name));
     found.truncate(MOST);
-    found
+    (found, unread)
 }
 
 /// `NAME-VERSION.dist-info`; what setuptools installed in the past has the version in the file alone.

@@ -1,22 +1,14 @@
-//! Databases of packages, of which a few lines are kept: a large image's has several megabytes, in each layer that
-//! installs something.
+//! dpkg's list of what is installed.
 
-use crate::knowledge::frameworks::is_of_interest;
-
-/// Whose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Database {
-    /// Stanzas of `Name: value`.
-    Dpkg,
-}
+use super::is_kept;
 
 /// Lines are names and versions; what is kept in all.
 const LONGEST_LINE: usize = 1024;
 const MOST_BYTES: usize = 1 << 20;
 
 /// Reads one that goes by, and keeps of the packages of interest name, state and version, in the same form.
-#[derive(Debug)]
-pub(super) struct Condenser {
+#[derive(Debug, Default)]
+pub(in crate::collect::image) struct Status {
     /// The line that is not whole yet; of a long one its beginning.
     line: Vec<u8>,
     /// What is kept of the stanza so far.
@@ -25,13 +17,7 @@ pub(super) struct Condenser {
     kept: String,
 }
 
-impl Condenser {
-    pub(super) fn new(database: Database) -> Self {
-        match database {
-            Database::Dpkg => Self { line: Vec::new(), stanza: String::new(), is_kept: false, kept: String::new() },
-        }
-    }
-
+impl Status {
     /// The next bytes.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
@@ -81,16 +67,6 @@ impl Condenser {
     }
 }
 
-/// A package of interest, or the C library's.
-pub(super) fn is_kept(name: &str) -> bool {
-    is_of_interest(name) || is_of_libc(name)
-}
-
-/// The package of the C library, in Debian's and in Red Hat's words.
-pub(super) fn is_of_libc(name: &str) -> bool {
-    matches!(name, "libc6" | "glibc")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,24 +80,24 @@ mod tests {
         let expected = "Package: libnccl2\nStatus: install ok installed\nVersion: 2.27.3-1+cuda12.9\n\n\
             Package: libc6\nVersion: 2.36-9+deb12u10\n\n";
         for length in [1, 7, 100, 10_000] {
-            let mut condenser = Condenser::new(Database::Dpkg);
+            let mut condenser = Status::default();
             STATUS.as_bytes().chunks(length).for_each(|piece| condenser.push(piece));
             assert_eq!(condenser.finish(), expected, "{length}");
         }
-        let mut again = Condenser::new(Database::Dpkg);
+        let mut again = Status::default();
         again.push(expected.as_bytes());
         assert_eq!(again.finish(), expected, "what is left of it is such a database");
     }
 
     #[test]
     fn nothing_grows_without_an_end() {
-        let mut condenser = Condenser::new(Database::Dpkg);
+        let mut condenser = Status::default();
         for n in 0..40_000 {
             condenser.push(format!("Package: cuda{n}\nVersion: 1\nVersion: 1\n\n").as_bytes());
         }
         condenser.push(&vec![b'x'; 4 << 20]);
         assert!(condenser.line.len() <= LONGEST_LINE && condenser.finish().len() <= MOST_BYTES + LONGEST_LINE);
-        let mut condenser = Condenser::new(Database::Dpkg);
+        let mut condenser = Status::default();
         (0..100_000).for_each(|_| condenser.push(b"Version: 1\n"));
         assert!(condenser.stanza.len() <= LONGEST_LINE * 2);
     }
