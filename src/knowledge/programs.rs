@@ -98,6 +98,31 @@ pub fn says_choice(text: &str) -> bool {
     CHOICES.iter().any(|word| text.contains(word))
 }
 
+/// Programs of health checks that ask the network or the list of processes.
+const ASKING: [&str; 9] = ["curl", "wget", "nc", "ncat", "pgrep", "pidof", "ps", "grpc_health_probe", "http"];
+/// Words by which a health check, or what it asks, may be about the GPU.
+const OF_GPUS: [&str; 7] = ["gpu", "nvidia", "cuda", "nvml", "torch", "python", ".sh"];
+
+/// A health check that asks the network or a process and has no word of a GPU. What a script does nobody knows.
+pub fn is_blind_check(command: &str) -> bool {
+    let lower = command.to_ascii_lowercase();
+    let asks = lower.split([' ', ';', '&', '|', '(']).any(|word| ASKING.contains(&base_name(word)));
+    asks && !OF_GPUS.iter().any(|word| lower.contains(word))
+}
+
+/// A command that takes the host's list of devices for the container's own numbers.
+pub fn uses_host_index(command: &str) -> bool {
+    let uses = ["-i", "--id", "CUDA_VISIBLE_DEVICES", "device"];
+    let asked = |start: &&str| {
+        command.match_indices("NVIDIA_VISIBLE_DEVICES").any(|(at, _)| {
+            let before = command.get(..at).unwrap_or_default().trim_end_matches(['$', '{', '"', '\'', '=', ' ']);
+            before.ends_with(*start)
+        })
+    };
+    let expands = command.contains("$NVIDIA_VISIBLE_DEVICES") || command.contains("${NVIDIA_VISIBLE_DEVICES");
+    expands && uses.iter().any(asked)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +141,14 @@ mod tests {
         {
             assert!(!is_another(&of(words)), "{words:?}");
         }
+    }
+
+    #[test]
+    fn the_hosts_numbers_are_told_by_what_they_are_used_for() {
+        assert!(uses_host_index("nvidia-smi -i ${NVIDIA_VISIBLE_DEVICES}"));
+        assert!(uses_host_index("nvidia-smi --id=\"$NVIDIA_VISIBLE_DEVICES\""));
+        assert!(uses_host_index("CUDA_VISIBLE_DEVICES=$NVIDIA_VISIBLE_DEVICES run"));
+        assert!(!uses_host_index("echo $NVIDIA_VISIBLE_DEVICES") && !uses_host_index("-i NVIDIA_VISIBLE_DEVICES"));
     }
 
     #[test]

@@ -5,8 +5,10 @@ use super::libcuda;
 use super::meant;
 use super::needs::{self, Need};
 use crate::checks::not_applicable;
-use crate::knowledge::frameworks::{Archs, Coverage, architectures, covers, minimum_capability};
+use crate::knowledge::architecture::oci_name;
+use crate::knowledge::frameworks::{Archs, Coverage, architectures, architectures_of_any, covers, minimum_capability};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::image::Build;
 use crate::model::knowledge::Targets;
 use crate::model::{ComputeCapability, Facts, Unknown};
 
@@ -67,7 +69,8 @@ fn known_gpus(facts: &Facts<'_>) -> Result<(Vec<Known>, bool), Unknown> {
     Ok((known, whole))
 }
 
-/// It concerns a container with a GPU for CUDA work; whether that is certain.
+/// It concerns a container with a GPU for CUDA work; whether that is certain. An image may be judged against a GPU
+/// alone.
 fn concerned(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
     if !libcuda::is_behind_driver(facts)? {
         return Ok(None);
@@ -95,7 +98,7 @@ fn lacks_code(facts: &Facts<'_>) -> Judgement {
     let known = frameworks.map(|need| (need, carries(facts, need), least(need)));
     let known: Vec<_> = known.filter(|(_, archs, least)| archs.is_some() || least.is_some()).collect();
     if known.is_empty() {
-        return not_applicable();
+        return of_no_build(facts, certain)?.map_or_else(not_applicable, Failure::found);
     }
     let (gpus, whole) = known_gpus(facts)?;
     for (need, carried, least) in known {
@@ -124,13 +127,50 @@ fn lacks_code(facts: &Facts<'_>) -> Judgement {
 /// What its published build carries, and whether it is one: it says so in its version.
 fn carries(facts: &Facts<'_>, need: &Need<'_>) -> Option<(Archs, bool)> {
     // what is known is known of builds for x86
-    let framework = need.framework.filter(|_| facts.host.architecture.seen().is_some_and(|of| of == "x86_64"))?;
+    let framework = need.framework.filter(|_| is_of_x86(facts))?;
     let local = framework.version.split_once('+').map(|(_, local)| local);
     if !local.is_none_or(|local| local.strip_prefix("cu").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())))
     {
         return None;
     }
     architectures(&framework.name, &framework.version, need.cuda).map(|archs| (archs, local.is_some()))
+}
+
+/// By the image, or where nobody looked at it by the machine that it runs on.
+fn is_of_x86(facts: &Facts<'_>) -> bool {
+    match facts.image.architecture.seen() {
+        Some(Some(architecture)) => oci_name(architecture) == "amd64",
+        _ => facts.host.architecture.seen().is_some_and(|architecture| oci_name(architecture) == "amd64"),
+    }
+}
+
+/// A framework of which nobody knows for which CUDA it is built, and whose release has no code for these GPUs in any
+/// build. Certain where the image's own toolkit could not have made it, either.
+fn of_no_build(facts: &Facts<'_>, certain: bool) -> Result<Option<Failure>, Unknown> {
+    let frameworks = facts.image.frameworks.known()?;
+    let mut open = frameworks.items.iter().filter(|of| of.build == Build::Cuda && of.cuda.is_none());
+    let found = open.find_map(|of| Some((of, architectures_of_any(&of.name, &of.version)?)));
+    let Some((framework, archs)) = found.filter(|_| is_of_x86(facts)) else { return Ok(None) };
+    let (gpus, whole) = known_gpus(facts)?;
+    let lacking: Vec<&Known> = gpus.iter().filter(|(_, of)| covers(&archs, *of) == Coverage::No).collect();
+    if lacking.is_empty() {
+        return Ok(None);
+    }
+    let toolkit = needs::of_image(facts)?;
+    let targets = toolkit.as_ref().and_then(|(cuda, _)| facts.knowledge.targets_of(cuda));
+    let newest = targets.filter(|targets| !targets.by_rule).and_then(|targets| targets.value.max());
+    let cannot_make = newest.is_some_and(|newest| lacking.iter().all(|(_, of)| newest < *of));
+    let alone =
+        frameworks.unread.is_empty() && frameworks.items.iter().filter(|of| of.build != Build::Cpu).count() == 1;
+    let all = lacking.len() == gpus.len() && whole;
+    let what = format!("{} {}", framework.name, framework.version);
+    let message = if cannot_make { LACKS } else { SEEMS_TO_LACK };
+    let failure = Failure::new(severity(certain && cannot_make && alone && all), message).foreign("what", &what).saw(
+        "image.frameworks",
+        what,
+        framework.source.clone(),
+    );
+    Ok(Some(named(failure, &lacking)))
 }
 
 fn least(need: &Need<'_>) -> Option<ComputeCapability> {
@@ -204,6 +244,41 @@ mod tests {
         stated.silent(DROPPED);
         // whether it starts is another question, which nobody asked
         stated.unknown("framework-cuda-newer-than-driver");
+    }
+
+    #[test]
+    fn a_release_without_code_in_any_build_fails_where_the_images_cuda_could_not_make_it() {
+        let blackwell = ("NVIDIA GeForce RTX 5090 D", 0x2b87);
+        let paddle = |cuda: &str, place| {
+            let mut world = World::cdi(1).driver("570.124.04").framework("paddlepaddle-gpu", "3.0.0rc0", "12.3");
+            let Observed::Known(frameworks) = &mut world.image.frameworks else { panic!() };
+            frameworks.items[0].cuda = None;
+            world.set("CUDA_VERSION", cuda);
+            World { place, ..world }
+        };
+        for place in [Place::Hook, Place::Image] {
+            let world = paddle("12.3.2", place).gpu(blackwell.0, blackwell.1);
+            assert_eq!(world.short(CODE).severity, Severity::Error);
+            // somebody's own build
+            let own = paddle("12.9.0", place).gpu(blackwell.0, blackwell.1);
+            assert_eq!(own.failure(CODE).severity, Severity::Warning);
+            paddle("12.3.2", place).gpu("NVIDIA L20", 0x26ba).silent(CODE);
+        }
+    }
+
+    #[test]
+    fn the_wheel_of_torch_2_7_for_cuda_12_8_has_nothing_for_volta() {
+        let world = v100(World::cdi(1).driver("570.133.20").framework("torch", "2.7.0+cu128", "12.8"));
+        assert_eq!(world.short(CODE).severity, Severity::Error);
+        let image = World { place: Place::Image, ..world };
+        assert_eq!(image.failure(CODE).severity, Severity::Error);
+        // a GPU that is stated without a driver
+        let mut stated = image.clone();
+        stated.host.driver.version = Observed::unknown("host.driver.version", "--driver", NOT_STATED);
+        assert_eq!(stated.failure(CODE).severity, Severity::Error);
+        let mut arm = image;
+        arm.image.architecture = Observed::Known(Some("arm64".into()));
+        arm.silent(CODE);
     }
 
     #[test]

@@ -103,8 +103,14 @@ pub(super) fn is_behind_driver(facts: &Facts<'_>) -> Result<bool, Unknown> {
     }
 }
 
+/// The loader comes to one of the driver's directories before it comes there.
+pub(super) fn comes_after_driver(facts: &Facts<'_>, reach: &Reach) -> Result<bool, Unknown> {
+    let drivers = of_driver(facts)?;
+    Ok(reach.before.iter().any(|before| drivers.iter().any(|path| path == before)))
+}
+
 /// Directories that the driver's libcuda lies in, or will.
-fn of_driver(facts: &Facts<'_>) -> Result<Vec<String>, Unknown> {
+pub(super) fn of_driver(facts: &Facts<'_>) -> Result<Vec<String>, Unknown> {
     if facts.container.legacy_still_to_run() {
         return Ok(OF_DRIVERS.map(str::to_owned).to_vec());
     }
@@ -151,7 +157,7 @@ fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a 
 /// The hook `update-ldcache` writes them into a file `00-nvcr-…` in `/etc/ld.so.conf.d`, from toolkit 1.18.1 on into
 /// one that comes last (tags of nvidia-container-toolkit, read 2026-11; vllm#33116). Without it the image's own cache
 /// is all there is.
-fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
+pub(super) fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, Unknown> {
     let container = facts.container;
     let by_hook = *container.gpu_given.known()? == Given::LegacyHook;
     if facts.place == Place::Image {

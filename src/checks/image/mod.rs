@@ -5,14 +5,28 @@ use crate::model::Check;
 mod builds;
 mod code;
 mod compat;
+mod declared;
+mod driver_files;
 mod gpus;
+mod libc;
 mod libcuda;
 mod meant;
+mod missing;
 mod needs;
 mod require;
 mod start;
 mod target;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] =
-    &[require::CHECKS, start::CHECKS, compat::CHECKS, code::CHECKS, builds::CHECKS, target::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    require::CHECKS,
+    start::CHECKS,
+    compat::CHECKS,
+    code::CHECKS,
+    builds::CHECKS,
+    missing::CHECKS,
+    driver_files::CHECKS,
+    libc::CHECKS,
+    declared::CHECKS,
+    target::CHECKS,
+];

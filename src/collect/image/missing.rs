@@ -108,7 +108,7 @@ mod tests {
         for file in files {
             let path = dir.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let text = if file.ends_with(".conf") { "/opt/cuda-libraries\n" } else { "" };
+            let text = if file.contains(".conf.d/") { "/opt/cuda-libraries\n" } else { "" };
             fs::write(path, text).unwrap();
         }
         let found = survey(&Tree::open(dir.path(), Kind::Image).unwrap(), &Hints::default());

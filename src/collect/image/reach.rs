@@ -1,5 +1,7 @@
 //! What leads an image's loader to a directory. Its configuration is read when it is first asked for.
 
+use std::cell::OnceCell;
+
 use super::places::Hints;
 use super::walk::Walk;
 use crate::collect::loader::{self, Directory};
@@ -13,7 +15,7 @@ const BEFORE: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct Loader {
     told: Option<Vec<Directory>>,
-    cache: Option<Option<Vec<u8>>>,
+    cache: OnceCell<Option<Vec<u8>>>,
 }
 
 impl Loader {
@@ -41,7 +43,7 @@ impl Loader {
 
     /// The image's own cache, if it has one.
     pub(super) fn cache(&mut self, walk: &mut Walk<'_>) -> Option<&[u8]> {
-        self.cache.get_or_insert_with(|| walk.cache()).as_deref()
+        self.cache.get_or_init(|| walk.cache()).as_deref()
     }
 
     /// What leads to a directory; the loader's own come last.

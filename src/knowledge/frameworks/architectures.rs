@@ -118,8 +118,9 @@ const ENTRIES: &[Entry] = &[
     torch((2, 0), (2, 5), &[118], KEPLER_TO_HOPPER),
     torch((2, 1), (2, 5), &[121, 124], MAXWELL_TO_HOPPER),
     torch((2, 6), (2, 7), &[118, 124, 126], MAXWELL_TO_HOPPER),
-    // What the scripts say of 2.7's differs by source (7.0 and PTX): the wider of both.
-    Entry { ptx: PTX_120, ..torch((2, 7), (2, 7), &[128], VOLTA_TO_BLACKWELL) },
+    // Without Volta, which 2.8 took back: pytorch_compute_capabilities#2 (2025-05), bitsandbytes#1715 (2025-07), V100s
+    // that fail in open-webui's image.
+    Entry { ptx: PTX_120, confirmed: true, ..torch((2, 7), (2, 7), &[128], TURING_TO_BLACKWELL) },
     torch((2, 8), LATER, &[126], MAXWELL_TO_HOPPER),
     torch((2, 8), (2, 10), &[128], VOLTA_TO_BLACKWELL),
     Entry { ptx: PTX_120, ..torch((2, 8), (2, 8), &[129], VOLTA_TO_BLACKWELL) },
@@ -134,6 +135,27 @@ const ENTRIES: &[Entry] = &[
         machine_code: &[sm(6, 1), sm(7, 0), sm(7, 5), sm(8, 0), sm(8, 6)],
         ptx: &[],
         confirmed: true,
+    },
+    // All that any build of it has (Paddle, `cmake/cuda.cmake` of 3.0, which adds no PTX by itself).
+    Entry {
+        name: "paddlepaddle_gpu",
+        releases: ((3, 0), (3, 0)),
+        cudas: &[],
+        machine_code: &[
+            sm(5, 0),
+            sm(5, 2),
+            sm(6, 0),
+            sm(6, 1),
+            sm(6, 2),
+            sm(7, 0),
+            sm(7, 5),
+            sm(8, 0),
+            sm(8, 6),
+            sm(8, 9),
+            sm(9, 0),
+        ],
+        ptx: &[],
+        confirmed: false,
     },
     Entry {
         name: "onnxruntime_gpu",
@@ -167,17 +189,29 @@ pub fn architectures(name: &str, version: &str, cuda: &CudaVersion) -> Option<Ar
     let name = normalised(name);
     let version = major_minor(version)?;
     let cuda = cuda.number(0).checked_mul(10)?.checked_add(cuda.number(1))?;
-    let entry = ENTRIES.iter().find(|entry| {
-        let (first, last) = entry.releases;
-        entry.name == name
-            && (first..=last).contains(&version)
-            && (entry.cudas.is_empty() || entry.cudas.contains(&cuda))
-    })?;
-    Some(Archs {
-        machine_code: Cow::Borrowed(entry.machine_code),
-        ptx: Cow::Borrowed(entry.ptx),
-        confirmed: entry.confirmed,
-    })
+    let has = |entry: &&Entry| entry.cudas.is_empty() || entry.cudas.contains(&cuda);
+    ENTRIES.iter().filter(|entry| entry.is_of(&name, version)).find(has).map(Entry::archs)
+}
+
+/// What all published builds of a release carry together, whatever CUDA they are for; `None`: not known.
+pub fn architectures_of_any(name: &str, version: &str) -> Option<Archs> {
+    let (name, version) = (normalised(name), major_minor(version)?);
+    ENTRIES.iter().filter(|entry| entry.is_of(&name, version)).find(|entry| entry.cudas.is_empty()).map(Entry::archs)
+}
+
+impl Entry {
+    fn is_of(&self, name: &str, version: (u32, u32)) -> bool {
+        let (first, last) = self.releases;
+        self.name == name && (first..=last).contains(&version)
+    }
+
+    fn archs(&self) -> Archs {
+        Archs {
+            machine_code: Cow::Borrowed(self.machine_code),
+            ptx: Cow::Borrowed(self.ptx),
+            confirmed: self.confirmed,
+        }
+    }
 }
 
 /// The least GPU that a framework says it works on; `None`: not known.
@@ -253,6 +287,11 @@ mod tests {
         assert_eq!(on("torch", "2.15.0", "13.2", "10.3"), Some(Coverage::Native));
         assert_eq!(on("paddlepaddle-gpu", "2.6.2", "11.8", "9.0"), Some(Coverage::No));
         assert_eq!(on("onnxruntime-gpu", "1.31.1", "13.0", "10.0"), Some(Coverage::No));
+        assert_eq!(on("torch", "2.7.0+cu128", "12.8", "7.0"), Some(Coverage::No), "a V100");
+        assert_eq!(on("torch", "2.8.0+cu128", "12.8", "7.0"), Some(Coverage::Native));
+        let any = |version, gpu| architectures_of_any("paddlepaddle-gpu", version).map(|archs| covers(&archs, cc(gpu)));
+        assert_eq!(any("3.0.0rc0", "12.0"), Some(Coverage::No), "an RTX 5090 D");
+        assert_eq!((any("3.0.0", "8.9"), any("3.2.2", "12.0")), (Some(Coverage::Native), None));
         assert_eq!(on("torch", "2.9.0", "9.2", "7.0"), None);
         assert!(of("torch", "1.12.1", "10.2").is_some_and(|archs| archs.confirmed));
         assert!(of("torch", "1.11.0", "10.2").is_some_and(|archs| !archs.confirmed));

@@ -15,7 +15,7 @@ mod ptx;
 mod version;
 mod version_file;
 
-pub use architectures::{Archs, Code, Coverage, Runs, architectures, covers, minimum_capability};
+pub use architectures::{Archs, Code, Coverage, Runs, architectures, architectures_of_any, covers, minimum_capability};
 #[cfg(feature = "cli")]
 pub use interest::is_of_interest;
 pub use libraries::{brings_library, needs_libraries, needs_libraries_of};

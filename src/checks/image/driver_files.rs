@@ -1,0 +1,352 @@
+//! Files of the driver that an image brings: they belong to the host, whose own are put into each container.
+
+use super::libcuda::{by_file, comes_after_driver, of_driver};
+use super::meant;
+use crate::checks::not_applicable;
+use crate::knowledge::driver_capabilities::Capabilities;
+use crate::knowledge::toolkit::parent;
+use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::container::{Given, LegacyState};
+use crate::model::host::Platform;
+use crate::model::image::{DriverFile, DriverFileKind};
+use crate::model::{DriverVersion, Facts, Unknown};
+
+const COLLIDES: &str = "{path} in the image is a link, and NVIDIA's hook cannot put the host's own in its place: it \
+                        refuses the start, file exists";
+const WINS: &str = "the image has {path} of its own, newer than driver {driver} and in the directory that NVIDIA's \
+                    tools bring the host's to: the loader takes the image's, which does not fit the kernel module";
+const LIES: &str = "the image has {path}, a library of a driver: these belong to the host, whose own are brought in";
+const EMPTY: &str = "the image has empty files of {what}, such as {path}, left from a container with GPUs: the loader \
+                     may come to them";
+const STUB: &str = "{by} leads the loader to {path}, the stub for linking, before the driver's libcuda: CUDA does not \
+                    start, error 34";
+const STUB_PERHAPS: &str = "{by} leads the loader to {path}, the stub for linking, and it may come before the driver's \
+                            libcuda: then error 34";
+
+/// The programs that utilities bring, which NVIDIA's tools put there by their names.
+const SMI: &str = "/usr/bin/nvidia-smi";
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "driver-libs-in-image",
+        title: "libraries of a driver are baked into the image",
+        why: "They collide with those that the toolkit brings in, or the loader takes them: file exists, or a version \
+              mismatch in this image only.",
+        messages: &[COLLIDES, WINS, LIES],
+        remedy: &[
+            Step {
+                action: Action::ChangeImage,
+                text: "Remove the driver's packages from the image.",
+                command: Some("apt-get purge 'libnvidia-*' 'nvidia-utils-*'"),
+            },
+            Step {
+                action: Action::ChangeImage,
+                text: "Install cuda-toolkit, not cuda, and with --no-install-recommends.",
+                command: None,
+            },
+        ],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook, Place::Image],
+        judge: baked_in,
+    },
+    Check {
+        id: "zero-byte-driver-files-in-image",
+        title: "empty files of a driver are left in the image",
+        why: "An image committed from a container with a GPU keeps the mount points: empty libcuda.so.*, which the \
+              loader comes to.",
+        messages: &[EMPTY],
+        remedy: &[Step {
+            action: Action::ChangeImage,
+            text: "Delete them from the image, and build it from a Dockerfile rather than by commit.",
+            command: Some("find / -xdev -name 'lib*.so.[0-9]*' -size 0 -delete && ldconfig"),
+        }],
+        severities: &[Severity::Warning],
+        places: &[Place::Hook, Place::Image],
+        judge: empty,
+    },
+    Check {
+        id: "cuda-stub-loaded",
+        title: "the loader takes the toolkit's stub for libcuda",
+        why: "The stub is only for linking: CUDA says error 34, or -1.",
+        messages: &[STUB, STUB_PERHAPS],
+        remedy: &[
+            Step {
+                action: Action::ChangeEnvironment,
+                text: "Take the stubs directory out of LD_LIBRARY_PATH.",
+                command: None,
+            },
+            Step {
+                action: Action::ChangeImage,
+                text: "Remove the directory from /etc/ld.so.conf.d, and links to it.",
+                command: None,
+            },
+        ],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook, Place::Image],
+        judge: stub,
+    },
+];
+
+/// Files of one kind; `None`: the question does not arise. Jetson's images have files of its driver by design.
+fn of_kind<'a>(facts: &Facts<'a>, kinds: &[DriverFileKind]) -> Result<Option<Vec<&'a DriverFile>>, Unknown> {
+    if facts.host.platform == Platform::Tegra || !meant::has_gpu(facts)? {
+        return Ok(None);
+    }
+    let files = &facts.image.driver_files.known()?.items;
+    let found: Vec<&DriverFile> = files.iter().filter(|file| kinds.contains(&file.kind)).collect();
+    Ok((!found.is_empty()).then_some(found))
+}
+
+/// The host's driver, as far as it tells its version by a file's name.
+fn driver<'a>(facts: &Facts<'a>) -> Result<Option<&'a DriverVersion>, Unknown> {
+    if facts.place == Place::Image {
+        return Ok(facts.host.driver.version.seen().and_then(Option::as_ref));
+    }
+    Ok(facts.host.driver.version.known()?.as_ref())
+}
+
+fn baked_in(facts: &Facts<'_>) -> Judgement {
+    use DriverFileKind::{Library, Program};
+    let Some(found) = of_kind(facts, &[Library, Program])? else { return not_applicable() };
+    if let Some(path) = collision(facts, &found)? {
+        return lies(Severity::Error, COLLIDES, &path).found();
+    }
+    let driver = driver(facts)?;
+    // of the host's own version it is the host's, or as good
+    let foreign = |file: &&&DriverFile| {
+        file.kind == Library && (file.version.is_none() || driver.is_none() || file.version.as_ref() != driver)
+    };
+    let foreign: Vec<&DriverFile> = found.iter().filter(foreign).copied().collect();
+    let Some(first) = foreign.first() else { return Ok(Outcome::Pass) };
+    if let Some(driver) = driver
+        && let Some(file) = newer(facts, &foreign, driver)?
+    {
+        return lies(Severity::Error, WINS, &file.path)
+            .arg("driver", driver)
+            .saw("host.driver.version", driver, "/sys/module/nvidia/version")
+            .found();
+    }
+    lies(Severity::Warning, LIES, &first.path).found()
+}
+
+fn lies(severity: Severity, message: &'static str, path: &str) -> Failure {
+    Failure::new(severity, message).foreign("path", path).saw("image.driver_files", path, "the image's files")
+}
+
+/// What NVIDIA's hook would have to put where the image has a link: it makes a file there, and does not follow the link
+/// (libnvidia-container `src/utils.c`, `file_create`, 0f8e13d6; nvidia-docker reports of 2018 to 2023). On WSL the
+/// host's libraries have the names of links; elsewhere nvidia-smi is the one file without a version in its name.
+fn collision(facts: &Facts<'_>, found: &[&DriverFile]) -> Result<Option<String>, Unknown> {
+    let container = facts.container;
+    let still_to_run = container.legacy_hook.as_ref().is_some_and(|hook| hook.state == LegacyState::StillToRun);
+    if !still_to_run {
+        return Ok(None);
+    }
+    let capabilities = Capabilities::of(container.environment.known()?);
+    let brings = |word: &str| capabilities == Capabilities::Default || capabilities.names(word);
+    let links = || found.iter().filter_map(|file| Some((*file, file.link.as_ref()?)));
+    let link = match *container.gpu_given.known()? {
+        Given::LegacyHook => links().find(|(file, _)| file.path == SMI),
+        Given::Wsl => links().find(|(file, _)| file.path != SMI && file.in_drivers_place),
+        _ => None,
+    };
+    Ok(link.filter(|_| brings("utility")).map(|(_, link)| link.clone()))
+}
+
+/// Of two libraries with one name for the loader in one directory ldconfig takes the one with the greater version
+/// (glibc `elf/ldconfig.c`, `search_dir`).
+fn newer<'a>(
+    facts: &Facts<'_>,
+    foreign: &[&'a DriverFile],
+    driver: &DriverVersion,
+) -> Result<Option<&'a DriverFile>, Unknown> {
+    let given = *facts.container.gpu_given.known()?;
+    let drivers = if given == Given::Cdi { of_cdi(facts)? } else { Vec::new() };
+    let together = |file: &DriverFile| match given {
+        Given::LegacyHook => file.in_drivers_place,
+        Given::Cdi => drivers.iter().any(|directory| directory == parent(&file.path)),
+        _ => false,
+    };
+    let wins = |file: &&&DriverFile| file.version.as_ref().is_some_and(|version| version > driver) && together(file);
+    Ok(foreign.iter().find(wins).copied())
+}
+
+/// Where CDI brings the driver's libraries; where nobody looked it is not guessed.
+fn of_cdi(facts: &Facts<'_>) -> Result<Vec<String>, Unknown> {
+    if facts.place == Place::Image {
+        let own = facts.container.libcuda.seen().map_or(&[][..], Vec::as_slice);
+        return Ok(own.iter().map(|path| parent(path).to_owned()).collect());
+    }
+    of_driver(facts)
+}
+
+fn empty(facts: &Facts<'_>) -> Judgement {
+    let Some(found) = of_kind(facts, &[DriverFileKind::Empty])? else { return not_applicable() };
+    // what a hook mounts over has the host's own version
+    let driver = driver(facts)?;
+    let is_left = |file: &&&DriverFile| file.version.is_some() && (driver.is_none() || file.version.as_ref() != driver);
+    let Some(file) = found.iter().find(is_left) else { return Ok(Outcome::Pass) };
+    let what = file.version.as_ref().map_or_else(|| "a driver".to_owned(), |version| format!("driver {version}"));
+    lies(Severity::Warning, EMPTY, &file.path).arg("what", what).found()
+}
+
+fn stub(facts: &Facts<'_>) -> Judgement {
+    let Some(found) = of_kind(facts, &[DriverFileKind::Stub])? else { return not_applicable() };
+    for file in found {
+        let Some(reach) = &file.reach else { continue };
+        if comes_after_driver(facts, reach)? {
+            continue;
+        }
+        let is_variable = reach.source == "LD_LIBRARY_PATH";
+        let sure = if is_variable { Some(true) } else { by_file(facts, reach)?.map(|_| false) };
+        let Some(sure) = sure else { continue };
+        let Some(certain) = meant::computes(facts)? else { return not_applicable() };
+        let (severity, message) =
+            if sure && certain { (Severity::Error, STUB) } else { (Severity::Warning, STUB_PERHAPS) };
+        let only: &'static [Action] = if is_variable { &[Action::ChangeEnvironment] } else { &[Action::ChangeImage] };
+        return lies(severity, message, &file.path).foreign("by", &reach.source).only(only).found();
+    }
+    Ok(Outcome::Pass)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::World;
+    use crate::model::container::{Given, LegacyState, Strength};
+    use crate::model::host::Platform;
+    use crate::model::image::{DriverFile, DriverFileKind, Reach};
+    use crate::model::{Observed, Place, Severity};
+
+    const LIBS: &str = "driver-libs-in-image";
+    const EMPTY: &str = "zero-byte-driver-files-in-image";
+    const STUB: &str = "cuda-stub-loaded";
+    const MULTIARCH: &str = "/usr/lib/x86_64-linux-gnu";
+
+    fn file(path: &str, kind: DriverFileKind) -> DriverFile {
+        let version = path.split_once(".so.").and_then(|(_, version)| version.parse().ok());
+        DriverFile {
+            path: path.to_owned(),
+            kind,
+            version: version.filter(|version: &crate::model::DriverVersion| version.number(0) > 100),
+            reach: None,
+            link: None,
+            in_drivers_place: path.starts_with(MULTIARCH),
+        }
+    }
+
+    fn with(mut world: World, files: &[DriverFile]) -> World {
+        let Observed::Known(found) = &mut world.image.driver_files else { panic!() };
+        found.items.extend(files.iter().cloned());
+        world
+    }
+
+    /// One container for each way, and an image.
+    fn ways() -> Vec<World> {
+        let mut all = vec![legacy()];
+        all.push(World::legacy(1, LegacyState::HasRun));
+        all.push(World::cdi(1));
+        all.push(image(legacy()));
+        all
+    }
+
+    fn library(version: &str) -> DriverFile {
+        file(&format!("{MULTIARCH}/libcuda.so.{version}"), DriverFileKind::Library)
+    }
+
+    fn legacy() -> World {
+        World::legacy(1, LegacyState::StillToRun)
+    }
+
+    fn image(world: World) -> World {
+        World { place: Place::Image, ..world }
+    }
+
+    #[test]
+    fn a_newer_library_beside_the_drivers_wins_and_another_only_lies_there() {
+        for world in ways() {
+            assert_eq!(with(world.clone(), &[library("565.57.01")]).short(LIBS).severity, Severity::Error);
+            assert_eq!(with(world.clone(), &[library("535.54.03")]).short(LIBS).severity, Severity::Warning);
+            with(world.clone(), &[library("550.163.01")]).silent(LIBS);
+            let elsewhere = file("/opt/driver/libcuda.so.565.57.01", DriverFileKind::Library);
+            assert_eq!(with(world.clone(), &[elsewhere]).failure(LIBS).severity, Severity::Warning);
+            world.silent(LIBS);
+        }
+        // without a machine nothing is certain
+        let mut bare = image(with(legacy(), &[library("565.57.01")]));
+        bare.host = World::bare_host();
+        assert_eq!(bare.failure(LIBS).severity, Severity::Warning);
+        bare.container.wants_gpu.strength = Strength::None;
+        bare.silent(LIBS);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_hosts_program_stops_the_hook_and_not_cdi() {
+        let path = "/usr/bin/nvidia-smi";
+        let smi = DriverFile { link: Some(path.to_owned()), ..file(path, DriverFileKind::Program) };
+        assert_eq!(with(legacy(), std::slice::from_ref(&smi)).short(LIBS).severity, Severity::Error);
+        assert_eq!(with(image(legacy()), std::slice::from_ref(&smi)).failure(LIBS).severity, Severity::Error);
+        with(World::cdi(1), std::slice::from_ref(&smi)).silent(LIBS);
+        with(World::legacy(1, LegacyState::HasRun), std::slice::from_ref(&smi)).silent(LIBS);
+        let mut compute_alone = with(legacy(), std::slice::from_ref(&smi));
+        compute_alone.set("NVIDIA_DRIVER_CAPABILITIES", "compute");
+        compute_alone.silent(LIBS);
+        // a plain file is only covered
+        with(legacy(), &[file(path, DriverFileKind::Program)]).silent(LIBS);
+    }
+
+    #[test]
+    fn on_wsl_the_hosts_libraries_have_the_names_of_links() {
+        let link = format!("{MULTIARCH}/libnvidia-ml.so.1");
+        let linked = DriverFile { link: Some(link), ..library("535.54.03") };
+        let mut world = with(legacy(), std::slice::from_ref(&linked));
+        assert_eq!(world.failure(LIBS).severity, Severity::Warning, "the same image on Linux");
+        world.host.platform = Platform::Wsl;
+        world.host.driver.version = Observed::Known(None);
+        world.container.gpu_given = Observed::Known(Given::Wsl);
+        assert_eq!(world.failure(LIBS).severity, Severity::Error);
+        assert_eq!(image(world.clone()).failure(LIBS).severity, Severity::Error);
+        world.host.platform = Platform::Tegra;
+        world.silent(LIBS);
+    }
+
+    #[test]
+    fn empty_files_of_another_driver_are_a_warning_and_mount_points_are_not() {
+        let empty = |version: &str| file(&format!("{MULTIARCH}/libcuda.so.{version}"), DriverFileKind::Empty);
+        for world in ways() {
+            assert_eq!(with(world.clone(), &[empty("418.56")]).short(EMPTY).severity, Severity::Warning);
+            with(world.clone(), &[empty("550.163.01")]).silent(EMPTY);
+            with(world.clone(), &[empty("418.56")]).silent(LIBS);
+            with(world, &[file("/usr/bin/nvidia-smi", DriverFileKind::Empty)]).silent(EMPTY);
+        }
+        with(World::plain(), &[empty("418.56")]).silent(EMPTY);
+        let mut unread = with(World::cdi(1), &[empty("418.56")]);
+        unread.host.driver.version = crate::checks::testing::unseen();
+        unread.unknown(EMPTY);
+    }
+
+    fn stub(source: &str, before: &[&str]) -> DriverFile {
+        let before = before.iter().map(|path| (*path).to_owned()).collect();
+        let reach = Some(Reach { source: source.to_owned(), before, cached: None });
+        DriverFile { reach, ..file("/usr/local/cuda/lib64/stubs/libcuda.so.1", DriverFileKind::Stub) }
+    }
+
+    #[test]
+    fn a_stub_counts_where_the_loader_comes_to_it_first() {
+        let variable = stub("LD_LIBRARY_PATH", &["/opt/x"]);
+        for world in [legacy(), World::cdi(1), image(legacy())] {
+            let mut stubbed = with(world.clone(), std::slice::from_ref(&variable));
+            assert_eq!(stubbed.short(STUB).severity, Severity::Error);
+            stubbed.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
+            stubbed.silent(STUB);
+            with(world.clone(), &[stub("LD_LIBRARY_PATH", &[MULTIARCH])]).silent(STUB);
+            with(world.clone(), &[DriverFile { reach: None, ..variable.clone() }]).silent(STUB);
+        }
+        // TensorFlow's images have one by design, behind what NVIDIA's hook tells the loader
+        let by_file = [stub("/etc/ld.so.conf.d/z-cuda-stubs.conf", &[])];
+        with(legacy(), &by_file).silent(STUB);
+        assert_eq!(with(World::cdi(1), &by_file).failure(STUB).severity, Severity::Warning);
+        let mut sleeping = with(World::cdi(1), std::slice::from_ref(&variable));
+        sleeping.container.args = Observed::Known(vec!["sleep".into(), "1".into()]);
+        assert_eq!(sleeping.failure(STUB).severity, Severity::Warning);
+    }
+}

@@ -1,0 +1,67 @@
+//! The image's C library.
+
+use super::meant;
+use crate::checks::not_applicable;
+use crate::model::Facts;
+use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::image::LibcKind;
+
+const MUSL: &str = "the image's C library is musl ({source}): NVIDIA's programs and libraries are built for glibc and do \
+                    not start in it";
+
+pub(super) const CHECKS: &[Check] = &[Check {
+    id: "musl-image",
+    title: "the image has no glibc",
+    why: "NVIDIA's programs and libraries need glibc; in Alpine and others with musl they are there and do not start.",
+    messages: &[MUSL],
+    remedy: &[Step {
+        action: Action::ChangeImage,
+        text: "Take a base image with glibc, such as debian, ubuntu or nvidia/cuda.",
+        command: None,
+    }],
+    severities: &[Severity::Warning],
+    places: &[Place::Hook, Place::Image],
+    judge: musl,
+}];
+
+fn musl(facts: &Facts<'_>) -> Judgement {
+    if !meant::has_gpu(facts)? {
+        return not_applicable();
+    }
+    match facts.image.libc.known()? {
+        Some(libc) if libc.kind == LibcKind::Musl => Failure::new(Severity::Warning, MUSL)
+            .foreign("source", &libc.source)
+            .saw("image.libc", "musl", libc.source.clone())
+            .found(),
+        _ => Ok(Outcome::Pass),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{World, unseen};
+    use crate::model::image::{Libc, LibcKind};
+    use crate::model::{Observed, Place};
+
+    const ID: &str = "musl-image";
+
+    #[test]
+    fn musl_alone_is_a_warning_where_a_gpu_is_meant() {
+        let mut world = World::cdi(1);
+        world.silent(ID);
+        let libc = |kind| Libc { kind, version: None, source: "/lib/ld-musl-x86_64.so.1".into() };
+        world.image.libc = Observed::Known(Some(libc(LibcKind::Musl)));
+        world.short(ID);
+        World { place: Place::Image, ..world.clone() }.failure(ID);
+        world.image.libc = Observed::Known(Some(libc(LibcKind::Glibc)));
+        world.silent(ID);
+        world.image.libc = unseen();
+        world.unknown(ID);
+        let mut plain = World::plain();
+        plain.image.libc = Observed::Known(Some(libc(LibcKind::Musl)));
+        plain.silent(ID);
+        let mut bare = World { place: Place::Image, host: World::bare_host(), ..plain };
+        bare.container.gpu_given = Observed::Known(crate::model::container::Given::LegacyHook);
+        bare.silent(ID);
+    }
+}
