@@ -2,8 +2,12 @@
 
 pub mod child;
 pub mod container;
+#[cfg(feature = "cli")]
+mod engine_api;
 pub mod files;
 pub mod host;
+#[cfg(feature = "cli")]
+mod http;
 pub mod image;
 pub mod knowledge;
 mod loader;

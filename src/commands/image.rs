@@ -7,7 +7,7 @@ use crate::checks;
 use crate::cli::{self, Common};
 use crate::collect::container;
 use crate::collect::image;
-use crate::collect::image::source::{self, Depth, Found, Progress, Reference, Wish};
+use crate::collect::image::source::{self, Depth, Found, Machine, Progress, Reference, Wish};
 use crate::commands::output::{Failed, conclude};
 use crate::commands::setting;
 use crate::commands::watch::Watch;
@@ -37,7 +37,8 @@ pub(crate) fn run(asked: &cli::Image, common: &Common) -> Result<u8, Failed> {
     let policy = setting::policy(common, &files)?;
     let knowledge = setting::knowledge(&files);
     let targets = target::all(asked, common, &files, &knowledge)?;
-    let images = read(asked, &targets, &knowledge, common)?;
+    let machine = Machine::new(&files, common.host_root.is_some(), setting::environment());
+    let images = read(asked, &targets, &machine, &knowledge, common)?;
     let judged: Vec<(&Target, &Read, Report)> = targets
         .iter()
         .filter_map(|target| Some((target, images.get(&target.architecture)?)))
@@ -57,6 +58,7 @@ pub(crate) fn run(asked: &cli::Image, common: &Common) -> Result<u8, Failed> {
 fn read(
     asked: &cli::Image,
     targets: &[Target],
+    machine: &Machine<'_>,
     knowledge: &Knowledge,
     common: &Common,
 ) -> Result<BTreeMap<String, Read>, Failed> {
@@ -79,7 +81,7 @@ fn read(
             cli::Depth::Files => Depth::Files,
         };
         let wish = Wish { depth, architecture: target.architecture.clone(), progress: Arc::clone(&progress) };
-        let found = source::find(&reference, &wish).map_err(|reason| {
+        let found = source::find(&reference, &wish, machine).map_err(|reason| {
             failed(reason.to_string(), "name an image that is there, as gpu-preflight image --help says")
         })?;
         let mut image = image::examine(&found);

@@ -1,5 +1,7 @@
 //! What every command that judges needs first: the machine's tree, and the policy.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +70,16 @@ pub(crate) fn machine(common: &Common, files: &Tree, knowledge: &Knowledge) -> H
 /// What the machine is called that [`machine`] looks at.
 pub(crate) fn name_of_machine(common: &Common) -> String {
     common.host_root.as_ref().map_or_else(|| "this machine".to_owned(), |root| root.display().to_string())
+}
+
+/// The caller's environment, as far as it is text.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "engines are found by the caller's own settings, as the engines' own clients do"
+)]
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter_map(text).collect()
 }
 
 /// What a headline must not hide: warnings, and what was ignored.

@@ -158,6 +158,15 @@ impl Tree {
         Ok(Some(Self { root, kind, label: self.named(path), resolver: self.resolver }))
     }
 
+    /// Where the directory or file at a path is for this process, links resolved inside the tree; `None`: nothing is there.
+    #[cfg(feature = "cli")]
+    pub fn place(&self, path: &str) -> Result<Option<PathBuf>, Unseen> {
+        let Some(place) = self.locate(path, Last::Follow)? else { return Ok(None) };
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&place));
+        let found = nix::fcntl::readlink(link.as_str()).map_err(|e| self.not_reopened(path, e))?;
+        Ok(Some(found.into()))
+    }
+
     /// The file or directory at a path has an extended attribute of this name; `None`: nothing is there. It is
     /// not opened.
     pub fn has_xattr(&self, path: &str, name: &CStr) -> Result<Option<bool>, Unseen> {

@@ -9,20 +9,32 @@ use super::view::View;
 use crate::model::Unseen;
 use crate::model::image::Configuration;
 
+mod any;
 mod archive;
+mod containerd;
 mod docker;
+mod dockerd;
 mod given;
+mod held;
 mod layout;
+mod machine;
+mod manifest;
 mod members;
 mod names;
 mod oci;
 mod passing;
 mod path;
+mod podman;
 mod reference;
 mod region;
+pub(in crate::collect) mod registry;
 mod rootfs;
+mod served;
 mod store;
+#[cfg(test)]
+mod testing;
 
+pub use machine::Machine;
 pub use reference::Reference;
 
 /// How deep to look.
@@ -101,14 +113,18 @@ pub trait Source {
 }
 
 /// Finds the image of a reference.
-pub fn find(reference: &Reference, wish: &Wish) -> Result<Found, Failed> {
+pub fn find(reference: &Reference, wish: &Wish, machine: &Machine<'_>) -> Result<Found, Failed> {
     match reference {
+        Reference::Any(name) => any::find(machine, name, wish),
+        Reference::Docker(name) => dockerd::locate(machine, name, wish)?.read(wish),
+        Reference::Containerd(name) => containerd::locate(machine, name, wish)?.read(wish),
+        Reference::Podman(name) => podman::locate(machine, name)?.read(wish),
+        Reference::Registry(name) => registry::Registry { machine, name }.find(wish),
         Reference::Layout { directory, tag } => layout::Layout { directory, tag: tag.as_deref() }.find(wish),
         Reference::Rootfs(directory) => rootfs::Rootfs(directory).find(wish),
         Reference::Archive { file, tag } => archive::InFile { file, tag: tag.as_deref() }.find(wish),
         Reference::Stdin => passing::find(Box::new(std::io::stdin()), None, None, wish),
         Reference::Path(path) => path::find(path, wish),
-        other => Err(Failed::Unreadable(Unseen::new(format!("{other:?}"), "this source is not built yet"))),
     }
 }
 
