@@ -3,6 +3,7 @@
 
 mod cases;
 mod command;
+mod engines;
 mod hostile;
 mod newer;
 mod requirements;

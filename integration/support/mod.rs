@@ -1,6 +1,7 @@
 //! What the tests are made of: bundles, simulated hosts, the programs and what became of them.
 
 pub(crate) mod bundle;
+pub(crate) mod engines;
 pub(crate) mod host;
 pub(crate) mod layout;
 pub(crate) mod mounts;
