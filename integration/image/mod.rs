@@ -7,4 +7,5 @@ mod engines;
 mod hostile;
 mod newer;
 mod requirements;
+mod sources;
 mod world;

@@ -133,3 +133,6 @@ pub fn find(reference: &Reference, wish: &Wish, machine: &Machine<'_>) -> Result
 pub(super) fn in_passing(from: Box<dyn std::io::Read + Send>, wish: &Wish) -> Result<Found, Failed> {
     passing::find(from, None, None, wish)
 }
+
+#[cfg(test)]
+mod tests;
