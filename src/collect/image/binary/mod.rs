@@ -3,6 +3,7 @@
 //! Nothing is executed or loaded. A file that can be asked for any of its parts is read by its headers; one that goes by
 //! in a stream tells the same, found as it passes.
 
+use crate::knowledge::cuda::is_of_cuda;
 use crate::model::CudaVersion;
 use crate::model::image::{CompatNote, DeviceCode};
 
@@ -46,15 +47,17 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// What of its code counts. A runtime is looked for where one is worth it: in its own library, and in what has
-    /// code for GPUs and does not ask the loader for that library.
+    /// What of its code counts. A runtime is looked for where it tells something: in its own library, and in what has
+    /// code for GPUs and does not ask the loader for that library. NVIDIA's own libraries have one in them each, and
+    /// their own versions.
     fn conclude(&mut self, code: fatbin::Found, runtime: impl FnOnce(&mut Self) -> cudart::Found) {
         if code.lost {
             self.lose("its machine code for GPUs");
         }
         self.code = code.into_code();
         let is_own = self.name.as_deref().is_some_and(is_runtime);
-        if is_own || self.code.is_some() && !self.needed.iter().any(|name| is_runtime(name)) {
+        let of_nvidia = self.name.as_deref().is_some_and(is_of_cuda);
+        if is_own || self.code.is_some() && !of_nvidia && !self.needed.iter().any(|name| is_runtime(name)) {
             self.runtime = runtime(self).version();
         }
     }

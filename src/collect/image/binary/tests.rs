@@ -132,6 +132,8 @@ fn a_runtime_that_is_linked_in_tells_its_release() {
         assert_eq!(runtime(&both(&thrice.bytes())), None, "chance");
         let two = made.clone().with_runtime(12_080).with_runtime(11_080);
         assert_eq!(runtime(&both(&two.bytes())), None, "which of them?");
+        let of_nvidia = Made { name: "libcublas.so.12", ..made.clone() }.with_runtime(12_080);
+        assert_eq!(runtime(&both(&of_nvidia.bytes())), None, "it has a version of its own");
         let mut asks = made.with_runtime(12_080);
         asks.needed.push("libcudart.so.12");
         assert_eq!(runtime(&both(&asks.bytes())), None, "it loads another");
