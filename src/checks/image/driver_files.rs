@@ -145,9 +145,11 @@ fn collision(facts: &Facts<'_>, found: &[&DriverFile]) -> Result<Option<String>,
     let capabilities = Capabilities::of(container.environment.known()?);
     let brings = |word: &str| capabilities == Capabilities::Default || capabilities.names(word);
     let links = || found.iter().filter_map(|file| Some((*file, file.link.as_ref()?)));
-    let link = match *container.gpu_given.known()? {
-        Given::LegacyHook => links().find(|(file, _)| file.path == SMI),
-        Given::Wsl => links().find(|(file, _)| file.path != SMI && file.in_drivers_place),
+    let link = match (facts.host.platform, *container.gpu_given.known()?) {
+        (Platform::Wsl, Given::Wsl | Given::LegacyHook) => {
+            links().find(|(file, _)| file.path != SMI && file.in_drivers_place)
+        }
+        (_, Given::LegacyHook) => links().find(|(file, _)| file.path == SMI),
         _ => None,
     };
     Ok(link.filter(|_| brings("utility")).map(|(_, link)| link.clone()))
@@ -302,8 +304,10 @@ mod tests {
         assert_eq!(world.failure(LIBS).severity, Severity::Warning, "the same image on Linux");
         world.host.platform = Platform::Wsl;
         world.host.driver.version = Observed::Known(None);
-        world.container.gpu_given = Observed::Known(Given::Wsl);
-        assert_eq!(world.failure(LIBS).severity, Severity::Error);
+        for given in [Given::Wsl, Given::LegacyHook] {
+            world.container.gpu_given = Observed::Known(given);
+            assert_eq!(world.failure(LIBS).severity, Severity::Error);
+        }
         assert_eq!(image(world.clone()).failure(LIBS).severity, Severity::Error);
         world.host.platform = Platform::Tegra;
         world.silent(LIBS);

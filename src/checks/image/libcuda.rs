@@ -161,9 +161,12 @@ pub(super) fn by_file(facts: &Facts<'_>, reach: &Reach) -> Result<Option<bool>, 
     let container = facts.container;
     let by_hook = *container.gpu_given.known()? == Given::LegacyHook;
     if facts.place == Place::Image {
-        let Ways::Either = ways::of(facts.host) else { return if by_hook { Ok(None) } else { by_cdi(facts, reach) } };
-        // the one or the other: the engine decides
-        return Ok(by_cdi(facts, reach)?.map(|_| false));
+        return match ways::of(facts.host) {
+            Ways::Hook => Ok(None),
+            Ways::Cdi => by_cdi(facts, reach),
+            // the one or the other: the engine decides
+            Ways::Either => Ok(by_cdi(facts, reach)?.map(|_| false)),
+        };
     }
     if by_hook {
         return Ok(None);

@@ -6,6 +6,7 @@ use crate::knowledge::cuda_visible_devices::{hides_all, parse};
 use crate::knowledge::monitors::is_monitor;
 use crate::knowledge::programs::is_another;
 use crate::model::container::Given;
+use crate::model::host::Platform;
 use crate::model::{Facts, Place, Unknown};
 
 /// The container has a GPU to work with, or the image is for one: as it will be run here, by its configuration, or by
@@ -15,7 +16,7 @@ pub(super) fn has_gpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
     if given == Given::None || facts.container.builder.is_some() {
         return Ok(false);
     }
-    if subject(facts)?.is_some() || given == Given::Wsl {
+    if subject(facts)?.is_some() || given == Given::Wsl || facts.host.platform == Platform::Wsl {
         return Ok(true);
     }
     Ok(facts.place == Place::Image && is_for_gpu(facts)?)

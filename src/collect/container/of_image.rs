@@ -60,8 +60,11 @@ fn unknown<T>(fact: &str) -> Observed<T> {
     Observed::unknown(fact, "the container", "it has not been started")
 }
 
+/// A machine on which no engine shows is taken for one with docker.
 fn given(host: &Host) -> Given {
-    match (host.platform, ways::of(host)) {
+    let is_told = host.toolkit.config.seen().and_then(Option::as_ref).is_some_and(|config| config.mode.is_some());
+    let ways = if host.engines.is_empty() && !is_told { Ways::Either } else { ways::of(host) };
+    match (host.platform, ways) {
         (Platform::Tegra, _) => Given::Tegra,
         (Platform::Wsl, _) => Given::Wsl,
         (Platform::Native, Ways::Cdi) => Given::Cdi,
@@ -129,6 +132,7 @@ fn libcuda(host: &Host) -> Observed<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::host::ToolkitConfig;
 
     fn configured(variables: &[(&str, &str)]) -> Configuration {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -166,6 +170,9 @@ mod tests {
         assert_eq!(given(&host), Observed::Known(Given::Tegra));
         host.platform = Platform::Native;
         host.toolkit.version = Observed::Known(Some("1.18.1".parse().unwrap()));
+        assert_eq!(given(&host), Observed::Known(Given::LegacyHook), "no engine shows");
+        let config = ToolkitConfig { mode: Some("cdi".to_owned()), ..ToolkitConfig::default() };
+        host.toolkit.config = Observed::Known(Some(config));
         assert_eq!(given(&host), Observed::Known(Given::Cdi));
         let library = DriverLibrary {
             name: "libcuda".to_owned(),
