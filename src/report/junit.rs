@@ -74,7 +74,7 @@ fn suite(command: &str, target: &str, answer: &Answer<'_>, failing: Failing) -> 
             Some(body) => writeln!(cases, "    <testcase classname=\"{name}\" name=\"{id}\">{body}</testcase>"),
         };
     }
-    let name = format!("{target} on {}", answer.host);
+    let name = if answer.host == target { target.to_owned() } else { format!("{target} on {}", answer.host) };
     let head = format!("  <testsuite name=\"{}\" {}>\n", escaped(&name), counts.attributes());
     (counts, format!("{head}{cases}  </testsuite>\n"))
 }

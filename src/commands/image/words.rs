@@ -14,11 +14,10 @@ use crate::report::{image, machine, matrix, text};
 pub(super) fn text(answers: &[Answer<'_>], detail: Detail) -> String {
     let Some(first) = answers.first() else { return String::new() };
     let (Some(of_image), Some(about)) = (first.subjects.image, first.subjects.about) else { return String::new() };
-    let facts = image::facts(of_image, about, detail);
+    let mut facts = image::facts(of_image, about, detail);
     if answers.len() > 1 {
         return matrix::report(&for_all(answers), &facts, answers, detail);
     }
-    let mut facts = facts;
     if let Some(host) = first.subjects.host {
         let _ = writeln!(facts, "    {}", judged_for(first.host, host));
     }
@@ -26,14 +25,13 @@ pub(super) fn text(answers: &[Answer<'_>], detail: Detail) -> String {
 }
 
 fn judged_for(name: &str, host: &Host) -> String {
-    let known = |fact: String, word: &str| format!("{word} {fact}");
-    let whose =
-        if name.starts_with("driver ") || matches!(host.driver.version.known(), Err(u) if u.reason == NOT_STATED) {
-            "stated".to_owned()
-        } else {
-            text::shown(name)
-        };
-    format!("judged for  {whose}: {}, {}", known(machine::driver(host), "driver"), known(machine::gpus(host), "GPUs"))
+    let whose = if is_stated(host) { "stated".to_owned() } else { text::shown(name) };
+    format!("judged for  {whose}: driver {}, GPUs {}", machine::driver(host), machine::gpus(host))
+}
+
+/// By options; else somebody looked at the machine.
+fn is_stated(host: &Host) -> bool {
+    matches!(&host.cdi, Observed::Unknown(unknown) if unknown.reason == NOT_STATED)
 }
 
 fn for_one(answer: &Answer<'_>, image: &Image, about: &About) -> String {
@@ -77,8 +75,7 @@ fn for_all(answers: &[Answer<'_>]) -> String {
 
 /// `here`, `on hosts/a.json`, `with driver 535.183.01, H100`.
 fn place(name: &str, host: &Host) -> String {
-    let stated = matches!(&host.cdi, Observed::Unknown(unknown) if unknown.reason == NOT_STATED);
-    match (stated, host.laid_out || name != "this machine") {
+    match (is_stated(host), host.laid_out || name != "this machine") {
         (true, _) => format!("with {name}"),
         (false, true) => format!("on {}", text::shown(name)),
         (false, false) => "here".to_owned(),
@@ -86,12 +83,11 @@ fn place(name: &str, host: &Host) -> String {
 }
 
 fn has_nothing_for_gpus(image: &Image, about: &About) -> bool {
-    let empty = |list: Option<bool>| list == Some(true);
     about.depth == "files"
         && about.requirements.is_empty()
         && image.cuda.seen().is_some_and(Option::is_none)
-        && empty(image.frameworks.seen().map(|list| list.items.is_empty() && list.unread.is_empty()))
-        && empty(image.runtimes.seen().map(|list| list.items.is_empty() && list.unread.is_empty()))
+        && image.frameworks.seen().is_some_and(|list| list.items.is_empty() && list.unread.is_empty())
+        && image.runtimes.seen().is_some_and(|list| list.items.is_empty() && list.unread.is_empty())
 }
 
 fn no_target(host: &Host) -> bool {
@@ -108,5 +104,60 @@ fn not_judged(host: &Host, image: &Image) -> String {
         },
         (_, true) => "; no GPU was stated to judge its code for".to_owned(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Report;
+    use crate::model::image::Framework;
+    use crate::report::json::Subjects;
+
+    fn image() -> Image {
+        let torch =
+            r#"{"name": "torch", "version": "2.11.0", "build": "cuda", "cuda": "13.0", "source": "x", "sure": true}"#;
+        let torch: Framework = serde_json::from_str(torch).unwrap();
+        let mut image =
+            Image { frameworks: Observed::Known(crate::model::Parts::whole(vec![torch])), ..Image::default() };
+        image.answer.min_driver = Some("580.65.06".parse().unwrap());
+        image
+    }
+
+    fn said(name: &str, host: &Host, image: &Image, depth: &'static str) -> String {
+        let report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() };
+        let subjects = Subjects { host: Some(host), ..Subjects::default() };
+        let about = About { depth, ..About::default() };
+        for_one(&Answer { host: name, report: &report, subjects }, image, &about)
+    }
+
+    fn stated(driver: Option<&str>) -> Host {
+        let mut host = Host::unseen("the command line", NOT_STATED);
+        if let Some(driver) = driver {
+            host.driver.version = Observed::Known(Some(driver.parse().unwrap()));
+        }
+        host
+    }
+
+    #[test]
+    fn the_headline_says_for_which_machine_and_what_was_left_out() {
+        let with_driver = stated(Some("580.95.05"));
+        let no_gpu = "nothing is found against it with driver 580.95.05; no GPU was stated to judge its code for";
+        assert_eq!(said("driver 580.95.05", &with_driver, &image(), "files"), no_gpu);
+        let mut with_gpu = stated(None);
+        with_gpu.gpus = Observed::Known(vec![crate::model::host::Gpu::default()]);
+        let no_driver =
+            "nothing is found against it with H100; it needs driver 580.65.06 or newer, and none was stated";
+        assert_eq!(said("H100", &with_gpu, &image(), "files"), no_driver);
+        let bare =
+            "nothing is found against it, but this machine has no GPU: name what it is for by --driver and --gpu";
+        assert_eq!(said("this machine", &Host::default(), &image(), "files"), bare);
+        let gpus = Observed::Known(vec![crate::model::host::Gpu::default()]);
+        let mut here = Host { gpus, ..Host::default() };
+        assert_eq!(said("this machine", &here, &image(), "files"), "nothing is found against it here");
+        assert!(said("this machine", &here, &image(), "config").ends_with("as far as its configuration tells"));
+        here.laid_out = true;
+        assert_eq!(said("a.json", &here, &image(), "files"), "nothing is found against it on a.json");
+        assert_eq!(said("this machine", &here, &Image::default(), "files"), "nothing in it needs a GPU");
     }
 }
