@@ -26,6 +26,10 @@ pub fn layer(bytes: &[u8]) {
 
 /// A program or library, in pieces as a stream has them and by its headers: both ways tell the same of what they could
 /// read whole.
+///
+/// # Panics
+///
+/// Where they do not.
 pub fn program(bytes: &[u8]) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let mut scanner = Scanner::new(bytes.len() as u64);
@@ -33,7 +37,7 @@ pub fn program(bytes: &[u8]) {
         scanner.push(piece);
     }
     let passed = scanner.finish();
-    let read = binary::read(&mut |at, buffer| read_at(bytes, at, buffer), bytes.len() as u64);
+    let read = binary::read(&mut |at, buffer| Ok(read_at(bytes, at, buffer)), bytes.len() as u64);
     assert_eq!(passed.architecture, read.architecture);
 }
 
@@ -85,11 +89,11 @@ fn found(configuration: Configuration, files: Option<super::view::View>) -> Foun
     Found { source: String::new(), configuration, id: None, files, remarks: Vec::new() }
 }
 
-fn read_at(bytes: &[u8], at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_at(bytes: &[u8], at: u64, buffer: &mut [u8]) -> usize {
     let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
     let count = rest.len().min(buffer.len());
     buffer[..count].copy_from_slice(&rest[..count]);
-    Ok(count)
+    count
 }
 
 /// A tar archive of such files, as plain as there is (POSIX ustar).
@@ -116,22 +120,26 @@ fn archive_of(files: &[(String, &[u8])]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::tree::{Kind, Tree};
+
+    type Target = fn(&[u8]);
 
     /// What the fuzzers found, each in a file of its target's folder.
     #[test]
     fn what_was_found_is_read_without_a_panic() {
         let finds = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fuzz/finds");
-        let targets: [(&str, fn(&[u8])); 5] = [
+        let targets: [(&str, Target); 5] = [
             ("archive", archive),
             ("layer", layer),
             ("program", program),
             ("metadata", metadata),
             ("configuration", configuration),
         ];
+        let finds = Tree::open(&finds, Kind::Host).unwrap();
         for (name, target) in targets {
-            let files = std::fs::read_dir(finds.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
-            for file in files {
-                target(&std::fs::read(file.unwrap().path()).unwrap());
+            for file in finds.list(name, 4096).unwrap().expect(name) {
+                let path = format!("{name}/{}", file.to_str().unwrap());
+                target(&finds.read(&path, MOST_BYTES).unwrap().unwrap());
             }
         }
     }

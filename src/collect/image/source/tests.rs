@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Cursor, Write as _};
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::collect::files::Files as _;
 use crate::collect::image::layer::testing::{Tar, digest_of, wish};
+use crate::collect::tree::{Kind, Tree};
 
 const VERSION: &str = "/usr/lib/python3/dist-packages/torch/version.py";
 
@@ -23,7 +25,7 @@ fn hex(digest: &str) -> &str {
 /// Three layers: the last is the first once more, so that archives write a link in its place.
 fn layers() -> Vec<Vec<u8>> {
     let first = Tar::default().file(&VERSION[1..], b"one").file("gone/version.py", b"1").done();
-    let second = Tar::default().file(&VERSION[1..], b"two").file(".wh.gone", b"").file("x.so", &[7; 70_000]).done();
+    let second = Tar::default().file(&VERSION[1..], b"two").file(".wh.gone", b"").file("x.so", &vec![7; 70_000]).done();
     vec![first.clone(), second, first]
 }
 
@@ -143,11 +145,18 @@ fn docker_of_ko() -> Vec<u8> {
         .done()
 }
 
+/// What a path or archive names, on no machine in particular.
+fn here(reference: &Reference) -> Result<Found, Failed> {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = Tree::open(dir.path(), Kind::Host).unwrap();
+    find(reference, &wish(), &Machine::new(&tree, true, BTreeMap::new()))
+}
+
 fn in_file(bytes: &[u8], tag: Option<&str>) -> Result<Found, Failed> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("image.tar");
     fs::write(&file, bytes).unwrap();
-    find(&Reference::Archive { file, tag: tag.map(str::to_owned) }, &wish())
+    here(&Reference::Archive { file, tag: tag.map(str::to_owned) })
 }
 
 fn passing(bytes: &[u8]) -> Result<Found, Failed> {
@@ -156,7 +165,7 @@ fn passing(bytes: &[u8]) -> Result<Found, Failed> {
 
 fn of_layout(files: &Files, tag: Option<&str>) -> Result<Found, Failed> {
     let dir = write(files);
-    find(&Reference::Layout { directory: dir.path().to_owned(), tag: tag.map(str::to_owned) }, &wish())
+    here(&Reference::Layout { directory: dir.path().to_owned(), tag: tag.map(str::to_owned) })
 }
 
 /// All that a view has, but for which layer it is of.
@@ -210,12 +219,12 @@ fn one_image_is_the_same_from_every_source() {
         "manifest.json".clone_into(name);
     }
     let dir = write(&files);
-    check("dir:", find(&Reference::Path(dir.path().to_owned()), &wish()));
+    check("dir:", here(&Reference::Path(dir.path().to_owned())));
 }
 
 #[test]
 fn a_path_says_itself_what_it_is() {
-    let source = |path: PathBuf| find(&Reference::Path(path), &wish()).map(|found| found.source);
+    let source = |path: PathBuf| here(&Reference::Path(path)).map(|found| found.source);
     let dir = write(&layout(gzip));
     assert_eq!(source(dir.path().to_owned()).unwrap(), "OCI layout");
     assert_eq!(source(format!("{}:latest", dir.path().display()).into()).unwrap(), "OCI layout");
