@@ -4,14 +4,11 @@
 //! it by its path (torch, `TensorFlow` and JAX take NVIDIA's packages from beside themselves), another one may have
 //! loaded it before, or a script sets `LD_LIBRARY_PATH`. A false alarm would be worse than none.
 
-use std::collections::BTreeSet;
-
 use super::{Found, View};
 use crate::collect::files::Files as _;
-use crate::knowledge::frameworks::needs_libraries;
 use crate::knowledge::toolkit::{base_name, parent};
 use crate::model::Image;
-use crate::model::image::{Build, MissingLibrary};
+use crate::model::image::MissingLibrary;
 
 /// More than are worth telling.
 const MOST: usize = 64;
@@ -46,36 +43,18 @@ pub(super) fn find(view: &View, found: &Found<'_>, image: &Image) -> Vec<Missing
     if of_jetson || !view.all_unread().is_empty() {
         return Vec::new();
     }
-    let mut all = BTreeSet::new();
+    // what releases are known to load by name, unless it lies where the survey did not look
+    let by_name = image.missing.seen().map_or(&[][..], |missing| &missing.items);
+    let mut all: Vec<MissingLibrary> =
+        by_name.iter().filter(|library| !found.loadable.contains(&library.name)).cloned().collect();
     for (path, needed) in &found.asking {
-        let absent = needed.iter().filter(|name| !found.loadable.contains(*name));
-        all.extend(absent.map(|name| (name.as_str(), base_name(path), *path)));
-    }
-    let frameworks = image.frameworks.seen().map_or(&[][..], |frameworks| &frameworks.items);
-    for framework in frameworks.iter().filter(|framework| framework.sure && framework.build == Build::Cuda) {
-        let libraries = needs_libraries(&framework.name, &framework.version);
-        // the table is of the builds on PyPI; another build of the same release needs others
-        let major = framework.cuda.as_ref().map(|cuda| format!(".so.{}", cuda.number(0)));
-        let is_of_table = major.is_some_and(|major| libraries.iter().any(|name| of_major(name, &major)));
-        for name in libraries.iter().filter(|name| is_of_table && !found.loadable.contains(**name)) {
-            if !all.iter().any(|(known, _, path)| known == name && path.starts_with(parent(&framework.source))) {
-                all.insert((name, &framework.name, &framework.source));
+        for name in needed.iter().filter(|name| !found.loadable.contains(*name)) {
+            if !all.iter().any(|other| other.name == *name) {
+                let needed_by = base_name(path).to_owned();
+                all.push(MissingLibrary { name: name.clone(), needed_by, source: (*path).to_owned() });
             }
         }
     }
-    let told = |(name, needed_by, source): (&str, &str, &str)| MissingLibrary {
-        name: name.to_owned(),
-        needed_by: needed_by.to_owned(),
-        source: source.to_owned(),
-    };
-    all.into_iter().take(MOST).map(told).collect()
-}
-
-/// A library whose name has CUDA's own major.
-fn of_major(name: &str, major: &str) -> bool {
-    ["libcudart", "libcublas", "libnvrtc"].iter().any(|start| {
-        name.strip_prefix(start)
-            .and_then(|rest| rest.strip_prefix(major))
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    })
+    all.truncate(MOST);
+    all
 }

@@ -36,13 +36,7 @@ pub(super) fn look(view: &View, hints: &Hints<'_>) -> Image {
     packages::complete_libc(&installed, &mut image);
     installed.retain(|package| is_of_interest(&package.name));
     image.packages = view_of("image.packages", view, installed, unread);
-    // those that names alone tell, and those that the frameworks' own files ask for
-    let mut missing = image.missing.seen().map(|missing| missing.items.clone()).unwrap_or_default();
-    for library in missing::find(view, &found, &image) {
-        if !missing.iter().any(|other| other.name == library.name) {
-            missing.push(library);
-        }
-    }
+    let missing = missing::find(view, &found, &image);
     let Found { code, unread, .. } = found;
     image.missing = view_of("image.missing", view, missing, Vec::new());
     image.device_code = view_of("image.gpu_archs", view, code, unread);
