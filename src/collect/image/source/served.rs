@@ -102,7 +102,7 @@ impl Served {
         let Inspected { architecture, os, config, .. } = &self.image;
         let written = json!({"architecture": architecture, "os": os, "config": config, "rootfs": {"diff_ids": layers}});
         Ok(Found {
-            source: format!("{}, configuration alone", self.engine),
+            source: self.engine.to_owned(),
             configuration: configuration::parse(written.to_string().as_bytes())?,
             id: id.map(str::to_owned),
             files: None,

@@ -234,20 +234,20 @@ impl Held for Kept<'_> {
     fn read(self: Box<Self>, wish: &Wish) -> Result<Found, Failed> {
         let mut remarks = Vec::new();
         let (files, how) = match wish.depth {
-            Depth::Config => (None, "configuration alone"),
+            Depth::Config => (None, ""),
             Depth::Files => match self.in_place() {
-                Ok(Some(view)) => (Some(view), "in place (overlayfs)"),
-                Ok(None) => (Some(layer::read(self.blobs()?, wish)?), "its layers' blobs"),
+                Ok(Some(view)) => (Some(view), ", in place (overlayfs)"),
+                Ok(None) => (Some(layer::read(self.blobs()?, wish)?), ", its layers' blobs"),
                 Err(unseen) => {
                     remarks.push(format!("the layers were not read in place: {}: {}", unseen.source, unseen.reason));
-                    (Some(layer::read(self.blobs()?, wish)?), "its layers' blobs")
+                    (Some(layer::read(self.blobs()?, wish)?), ", its layers' blobs")
                 }
             },
         };
         let namespace = short(&self.record.namespace);
         let source = match self.engine {
-            "containerd" => format!("containerd ({}, namespace {namespace}), {how}", self.root),
-            engine => format!("{engine}, {how}"),
+            "containerd" => format!("containerd ({}, namespace {namespace}){how}", self.root),
+            engine => format!("{engine}{how}"),
         };
         let Self { configuration, manifest, .. } = *self;
         Ok(Found { source, configuration, id: Some(manifest.config.digest), files, remarks })

@@ -113,11 +113,11 @@ fn in_place(machine: &Machine<'_>, store: &Store, id: &str, unpacked: Unpacked, 
         }
     };
     let how = match files {
-        Some(_) => format!("in place ({})", store.driver),
-        None => "configuration alone".to_owned(),
+        Some(_) => format!(", in place ({})", store.driver),
+        None => String::new(),
     };
     Ok(Found {
-        source: format!("docker, {how}"),
+        source: format!("docker{how}"),
         configuration: unpacked.configuration,
         id: Some(id.to_owned()),
         files,

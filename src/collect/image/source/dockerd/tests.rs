@@ -156,7 +156,7 @@ fn of_files_that_are_not_here_the_daemons_words_are_the_configuration() {
     let id = format!("sha256:{}", "a".repeat(64));
     let (found, paths) = asked(&described("/nowhere", &id), "t:1", Depth::Config);
     let found = found.unwrap();
-    assert_eq!((found.id.as_ref(), found.source.as_str()), (Some(&id), "docker, configuration alone"));
+    assert_eq!((found.id.as_ref(), found.source.as_str()), (Some(&id), "docker"));
     assert_eq!(found.configuration.environment["A"], "b");
     assert_eq!(found.configuration.diff_ids, diff_ids());
     assert_eq!(paths, ["/images/t:1/json"]);

@@ -118,8 +118,8 @@ impl Kept<'_> {
                 Some(layer::in_place(real.collect::<Result<_, _>>()?, marks)?)
             }
         };
-        let how = if files.is_some() { "in place" } else { "configuration alone" };
-        let source = format!("podman ({}), {how}", self.store.root(&self.image));
+        let how = if files.is_some() { ", in place" } else { "" };
+        let source = format!("podman ({}){how}", self.store.root(&self.image));
         Ok(Found { source, configuration, id: Some(self.id.clone()), files, remarks })
     }
 }

@@ -153,7 +153,7 @@ fn a_store_that_cannot_be_read_is_asked_for_on_the_socket() {
 
     write(dir.path(), "store/overlay-images/images.json", "[{");
     let found = locate(&machine, "t:1").unwrap().read(&wish(Depth::Config)).unwrap();
-    assert_eq!((found.source.as_str(), found.id), ("podman, configuration alone", Some(format!("sha256:{id}"))));
+    assert_eq!((found.source.as_str(), found.id), ("podman", Some(format!("sha256:{id}"))));
     assert_eq!(found.configuration.environment["A"], "b");
     assert!(locate(&machine, "t:2").is_err());
 }

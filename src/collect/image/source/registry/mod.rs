@@ -51,9 +51,9 @@ impl Source for Registry<'_> {
                 Some(layer::read(blobs.map(|(layer, diff_id)| image.blob(layer, diff_id)).collect(), wish)?)
             }
         };
-        let how = if files.is_some() { "streamed" } else { "configuration alone" };
+        let how = if files.is_some() { ", streamed" } else { "" };
         Ok(Found {
-            source: format!("registry {}, {how}", name.registry),
+            source: format!("registry {}{how}", name.registry),
             configuration,
             id: Some(manifest.config.digest),
             files,

@@ -70,7 +70,7 @@ fn the_configuration_costs_two_requests() {
     assert_eq!(found.id, Some(config.clone()));
     assert_eq!(found.configuration.environment["A"], "b");
     assert!(found.files.is_none());
-    assert_eq!(found.source, format!("registry {address}, configuration alone"));
+    assert_eq!(found.source, format!("registry {address}"));
     assert_eq!(paths(&log), ["/v2/team/x/manifests/1".to_owned(), format!("/v2/team/x/blobs/{config}")]);
     let found = find(&format!("{address}/team/x@{manifest}"), Depth::Config).unwrap();
     assert_eq!(found.id, Some(config));
