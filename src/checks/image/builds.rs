@@ -204,7 +204,7 @@ fn local_major(version: &str) -> Option<u32> {
 }
 
 /// The directory of packages that a file of one lies in.
-fn environment_of(source: &str) -> &str {
+pub(super) fn environment_of(source: &str) -> &str {
     ["/site-packages/", "/dist-packages/"]
         .into_iter()
         .find_map(|name| source.find(name).and_then(|at| source.get(..at + name.len())))

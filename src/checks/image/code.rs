@@ -4,6 +4,7 @@ use super::gpus::{self, Product};
 use super::libcuda;
 use super::meant;
 use super::needs::{self, Need};
+use super::share::{self, Share};
 use crate::checks::not_applicable;
 use crate::knowledge::architecture::oci_name;
 use crate::knowledge::frameworks::{Archs, Coverage, architectures, architectures_of_any, covers, minimum_capability};
@@ -14,6 +15,9 @@ use crate::model::{ComputeCapability, Facts, Unknown};
 
 const LACKS: &str =
     "{what} has no code that {gpu} (compute capability {capability}) runs: no kernel image is available";
+const LACKS_MOST: &str =
+    "{what} has hardly any code that {gpu} (compute capability {capability}) runs: most of its kernels are not there";
+const EXTENSION: &str = "{path} has no code that {gpu} (compute capability {capability}) runs: calls into it fail";
 const SEEMS_TO_LACK: &str = "{what} is not known to have code that {gpu} (compute capability {capability}) runs";
 const BY_TOOLKIT: &str = "{what} is built with CUDA {cuda}, which makes no code for {gpu} (compute capability \
                           {capability}): it starts at {least}";
@@ -31,11 +35,25 @@ pub(super) const CHECKS: &[Check] = &[
         id: "framework-lacks-gpu-arch",
         title: "the framework's build has no code for this GPU",
         why: "No kernel image is available for execution on the device (209), at the first kernel.",
-        messages: &[LACKS, SEEMS_TO_LACK],
+        messages: &[LACKS, LACKS_MOST, SEEMS_TO_LACK],
         remedy: &[OTHER_BUILD],
         severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Hook, Place::Image],
         judge: lacks_code,
+    },
+    Check {
+        id: "extension-lacks-gpu-arch",
+        title: "an extension has no code for this GPU",
+        why: "An extension was compiled for other GPUs than the framework, mostly in a build without a GPU.",
+        messages: &[EXTENSION],
+        remedy: &[Step {
+            action: Action::ChangeImage,
+            text: "Compile it for this GPU.",
+            command: Some("TORCH_CUDA_ARCH_LIST=\"8.6;9.0;12.0\" pip install --no-build-isolation ..."),
+        }],
+        severities: &[Severity::Note],
+        places: &[Place::Image],
+        judge: extension_lacks_code,
     },
     Check {
         id: "gpu-generation-dropped",
@@ -96,12 +114,29 @@ fn lacks_code(facts: &Facts<'_>) -> Judgement {
     let needs = needs::of(facts)?;
     let frameworks = needs.all.iter().filter(|need| need.framework.is_some());
     let known = frameworks.map(|need| (need, carries(facts, need), least(need)));
-    let known: Vec<_> = known.filter(|(_, archs, least)| archs.is_some() || least.is_some()).collect();
+    let is_known = |need: &Need<'_>| share::own(facts, need).is_some();
+    let known: Vec<_> =
+        known.filter(|(need, archs, least)| archs.is_some() || least.is_some() || is_known(need)).collect();
     if known.is_empty() {
         return of_no_build(facts, certain)?.map_or_else(not_applicable, Failure::found);
     }
     let (gpus, whole) = known_gpus(facts)?;
     for (need, carried, least) in known {
+        // what was read counts before what is known of published builds
+        if let Some((code, read)) = share::own(facts, need) {
+            let of = |wanted| gpus.iter().filter(|(_, of)| share::share(&code, *of) == wanted).collect::<Vec<_>>();
+            let (nothing, few) = (of(Share::Nothing), of(Share::Few));
+            let all = nothing.len() == gpus.len() && whole && read && needs.complete && needs.all.len() == 1;
+            let (severity, message, lacking) = match (nothing.is_empty(), few.is_empty()) {
+                (false, _) => (severity(all && certain), LACKS, nothing),
+                (true, false) => (Severity::Warning, LACKS_MOST, few),
+                (true, true) => continue,
+            };
+            let source = code.first().map_or_else(String::new, |code| code.source.clone());
+            let failure =
+                Failure::new(severity, message).foreign("what", &need.what).saw("image.gpu_archs", &need.what, source);
+            return named(failure, &lacking).found();
+        }
         let lacks = |(_, capability): &&Known| match &carried {
             Some((archs, _)) => covers(archs, *capability) == Coverage::No,
             None => least.is_some_and(|least| *capability < least),
@@ -178,6 +213,21 @@ fn least(need: &Need<'_>) -> Option<ComputeCapability> {
     minimum_capability(&framework.name, &framework.version)
 }
 
+fn extension_lacks_code(facts: &Facts<'_>) -> Judgement {
+    if concerned(facts)?.is_none() {
+        return not_applicable();
+    }
+    let (gpus, _) = known_gpus(facts)?;
+    let capabilities: Vec<ComputeCapability> = gpus.iter().map(|(_, capability)| *capability).collect();
+    let Some(code) = share::extension(facts, &capabilities) else { return Ok(Outcome::Pass) };
+    let failure = Failure::new(Severity::Note, EXTENSION).foreign("path", &code.source).saw(
+        "image.gpu_archs",
+        "of other GPUs",
+        code.source.clone(),
+    );
+    named(failure, &gpus.iter().collect::<Vec<_>>()).found()
+}
+
 fn generation_dropped(facts: &Facts<'_>) -> Judgement {
     let Some(certain) = concerned(facts)? else { return not_applicable() };
     let needs = needs::of(facts)?;
@@ -207,8 +257,9 @@ mod tests {
     use crate::checks::testing::World;
     use crate::model::check::{Arg, Place};
     use crate::model::host::Gpu;
+    use crate::model::image::{CodeGroup, DeviceCode};
     use crate::model::observed::NOT_STATED;
-    use crate::model::{ComputeCapability, Host, Observed, Severity};
+    use crate::model::{ComputeCapability, Host, Observed, Parts, Severity};
 
     const CODE: &str = "framework-lacks-gpu-arch";
     const DROPPED: &str = "gpu-generation-dropped";
@@ -244,6 +295,40 @@ mod tests {
         stated.silent(DROPPED);
         // whether it starts is another question, which nobody asked
         stated.unknown("framework-cuda-newer-than-driver");
+    }
+
+    #[test]
+    fn what_was_read_counts_before_the_tables() {
+        let code = |machine: &[&str], containers| CodeGroup {
+            machine: machine.iter().map(|name| (*name).to_owned()).collect(),
+            ptx: Vec::new(),
+            containers,
+        };
+        let with = |groups: Vec<CodeGroup>, source: &str| {
+            let mut world = v100(World::cdi(1).driver("570.133.20").framework("torch", "2.5.1", "12.1"));
+            let source = source.to_owned();
+            let code = DeviceCode { source, groups, ..DeviceCode::default() };
+            world.image.device_code = Observed::Known(Parts::whole(vec![code]));
+            World { place: Place::Image, ..world }
+        };
+        let own = "/usr/lib/python3/dist-packages/torch/lib/libtorch_cuda.so";
+        let ampere = || code(&["8.0", "9.0"], 600);
+        let nothing = with(vec![ampere()], own);
+        assert_eq!(nothing.short(CODE).severity, Severity::Error);
+        let mut in_part = nothing;
+        let Observed::Known(read) = &mut in_part.image.device_code else { panic!() };
+        read.unread.push(crate::model::Unknown::new("image.gpu_archs", "layer 2", "its window is too large"));
+        assert_eq!(in_part.failure(CODE).severity, Severity::Warning);
+        assert_eq!(with(vec![ampere(), code(&["7.0"], 8)], own).failure(CODE).severity, Severity::Warning);
+        // some kernels exist for some generations alone
+        with(vec![ampere(), code(&["7.0", "8.0"], 217)], own).silent(CODE);
+        // another's library says nothing of it, and has a note of its own
+        let other = with(vec![ampere()], "/usr/lib/python3/dist-packages/other/x.so");
+        other.silent(CODE);
+        other.short("extension-lacks-gpu-arch");
+        other.gpu("NVIDIA A100-SXM4-80GB", 0x20b2).silent("extension-lacks-gpu-arch");
+        with(vec![ampere()], own).silent("extension-lacks-gpu-arch");
+        with(vec![ampere()], "/opt/x/y.so").silent("extension-lacks-gpu-arch");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod meant;
 mod missing;
 mod needs;
 mod require;
+mod share;
 mod start;
 mod target;
 

@@ -110,6 +110,7 @@ pub const SIGNS: &[Sign] = &[
     sign("musl-image", "The image has /lib/ld-musl-x86_64.so.1, and ls shows the program that the shell says is absent.", &["gpu-preflight image REF", "cat /etc/os-release; ls -l $(command -v nvidia-smi)   # in the container"]),
     sign("no-minimum-declared", "The image has none of these variables.", &["gpu-preflight image REF"]),
     sign("healthcheck-blind-to-gpu", "The image has a HEALTHCHECK that asks only the network or a process.", &["gpu-preflight image REF"]),
+    sign("extension-lacks-gpu-arch", "The framework itself works on the GPU; only calls into the extension fail.", &["gpu-preflight image REF", "cuobjdump --list-elf EXTENSION.so"]),
     // environment
     sign("cuda-visible-devices-out-of-range", "It works with CUDA_VISIBLE_DEVICES unset, or set to 0.", &[CONTAINER, "echo $CUDA_VISIBLE_DEVICES; nvidia-smi -L   # in the container"]),
     sign("cuda-visible-devices-empty", "CUDA_VISIBLE_DEVICES is set, and empty or -1.", &[CONTAINER, "env | grep CUDA_VISIBLE_DEVICES   # in the container"]),
