@@ -213,8 +213,10 @@ fn by_toolkit(facts: &Facts<'_>, compat: &Compat, driver: &DriverVersion) -> Res
         _ => return Ok(None),
     };
     let toolkit = &facts.host.toolkit;
-    let has_hook = has_argument(facts, |argument| argument == "enable-cuda-compat")?;
     let is_image = facts.place == Place::Image;
+    // of an image the engine's own way is meant, to which NVIDIA's runtime adds nothing
+    let may_have = !is_image || way == Way::Cdi;
+    let has_hook = may_have && has_argument(facts, |argument| argument == "enable-cuda-compat")?;
     let config = match way {
         // nobody need have stated it
         Way::Cli if is_image => toolkit.config.seen().and_then(Option::as_ref),

@@ -186,3 +186,37 @@ fn a_branch_that_dropped_the_gpu_finds_no_device() {
     v100.silent(DROPPED);
     v100.failure(IN_USE);
 }
+
+fn before_start(world: World) -> World {
+    World { place: crate::model::Place::Image, ..world }
+}
+
+#[test]
+fn of_an_image_the_machines_ways_decide() {
+    assert_eq!(geforce(before_start(image())).short(UNSUPPORTED).severity, Severity::Error);
+    a100(before_start(image())).failure(IN_USE);
+    // the engine's own way gets no hook from NVIDIA's runtime
+    a100(toolkit(before_start(image()), Some("1.17.4"))).failure(UNUSED);
+    // nobody stated the toolkit
+    let mut stated = geforce(before_start(image()));
+    stated.host.toolkit.version = unseen();
+    stated.host.toolkit.config = unseen();
+    assert_eq!(stated.failure(UNSUPPORTED).severity, Severity::Warning);
+}
+
+#[test]
+fn of_an_image_a_file_of_the_loader_leads_to_an_older_one_by_cdi_alone() {
+    let leading = |mut world: World| {
+        let Observed::Known(compat) = &mut world.image.compat else { panic!() };
+        compat.items[0].version = Some("570.86.10".parse().unwrap());
+        let source = "/etc/ld.so.conf.d/00-compat.conf".to_owned();
+        compat.items[0].reach = Some(crate::model::image::Reach { source, before: Vec::new(), cached: None });
+        before_start(world)
+    };
+    leading(image()).silent(OLDER);
+    // docker with a toolkit that may give by CDI as well
+    assert_eq!(toolkit(leading(image()), Some("1.18.1")).failure(OLDER).severity, Severity::Warning);
+    let mut alone = toolkit(leading(image()), Some("1.18.1"));
+    alone.host.engines.clear();
+    assert_eq!(alone.short(OLDER).severity, Severity::Error);
+}
