@@ -19,8 +19,8 @@ pub(super) const ENTRY: usize = 64;
 /// The architectures of a container, and different sets of them in a file: nvcc makes some twenty.
 const MOST_ARCHITECTURES: usize = 64;
 const MOST_GROUPS: usize = 1024;
-/// Places with containers: a section is one, and what is among data a few hundred.
-const MOST_RUNS: usize = 4096;
+/// Places with containers: a section is one, and what is among data some thousands (cuSPARSELt 0.6: 2,494).
+const MOST_RUNS: usize = 1 << 16;
 
 /// Sections of machine code for GPUs, that of relocatable code as well.
 pub(super) const SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b"__nv_relfatbin"];
@@ -64,26 +64,35 @@ impl Entry {
 /// Architecture and letter, so that they sort by number.
 type Target = (u32, &'static str);
 
+/// The architectures of a container: of its machine code, and of its PTX.
+type Group = (BTreeSet<Target>, BTreeSet<Target>);
+
 /// Containers that follow each other.
 #[derive(Debug, Default)]
 struct Run {
     start: u64,
     end: u64,
-    groups: BTreeMap<(BTreeSet<Target>, BTreeSet<Target>), u32>,
+    /// Which of the file's groups, and how many containers.
+    groups: Vec<(usize, u32)>,
     ptx_version: Option<(u16, u16)>,
     zstd: bool,
+    /// Some of it could not be read.
+    lost: bool,
 }
 
 /// What was found in a file.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     runs: Vec<Run>,
-    groups: usize,
+    /// Each with its number.
+    groups: BTreeMap<Group, usize>,
     /// Of the container that is being read.
     machine: BTreeSet<Target>,
     ptx: BTreeSet<Target>,
-    /// Some of it could not be read.
-    pub(super) lost: bool,
+    /// From here on there were more places with containers than are kept.
+    full_at: Option<u64>,
+    /// Some of a section could not be read.
+    lost: bool,
 }
 
 impl Found {
@@ -93,8 +102,25 @@ impl Found {
         if !follows && self.runs.len() < MOST_RUNS {
             self.runs.push(Run { start: at, ..Run::default() });
         } else if !follows {
-            self.lost = true;
+            self.full_at.get_or_insert(at);
         }
+    }
+
+    /// The place of the container that is being read; `None`: it is not kept.
+    fn run(&mut self) -> Option<&mut Run> {
+        if self.full_at.is_some() { None } else { self.runs.last_mut() }
+    }
+
+    /// Some of the container that is being read cannot be read.
+    pub(super) fn lose(&mut self) {
+        if let Some(run) = self.run() {
+            run.lost = true;
+        }
+    }
+
+    /// Some of a section cannot be read, wherever in it.
+    pub(super) fn lose_section(&mut self) {
+        self.lost = true;
     }
 
     /// An entry of it.
@@ -105,7 +131,7 @@ impl Found {
             _ => "f",
         };
         let target = (entry.architecture, letter);
-        let Some(run) = self.runs.last_mut() else { return };
+        let Some(run) = self.runs.last_mut().filter(|_| self.full_at.is_none()) else { return };
         match entry.kind {
             1 => {
                 run.ptx_version = run.ptx_version.max(Some(entry.version));
@@ -118,8 +144,8 @@ impl Found {
             _ => return,
         }
         run.zstd |= entry.flags & 0x8000 != 0;
-        self.lost |= self.machine.len() > MOST_ARCHITECTURES || self.ptx.len() > MOST_ARCHITECTURES;
-        if self.lost {
+        if self.machine.len() > MOST_ARCHITECTURES || self.ptx.len() > MOST_ARCHITECTURES {
+            run.lost = true;
             self.machine.clear();
             self.ptx.clear();
         }
@@ -128,18 +154,20 @@ impl Found {
     /// Its end.
     pub(super) fn end(&mut self, at: u64) {
         let key = (std::mem::take(&mut self.machine), std::mem::take(&mut self.ptx));
-        let Some(run) = self.runs.last_mut() else { return };
+        let Some(run) = self.runs.last_mut().filter(|_| self.full_at.is_none()) else { return };
         run.end = at;
         if key.0.is_empty() && key.1.is_empty() {
             return;
         }
-        if let Some(count) = run.groups.get_mut(&key) {
-            *count = count.saturating_add(1);
-        } else if self.groups < MOST_GROUPS {
-            self.groups += 1;
-            run.groups.insert(key, 1);
-        } else {
-            self.lost = true;
+        let next = self.groups.len();
+        if next >= MOST_GROUPS && !self.groups.contains_key(&key) {
+            run.lost = true;
+            return;
+        }
+        let number = *self.groups.entry(key).or_insert(next);
+        match run.groups.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => run.groups.push((number, 1)),
         }
     }
 
@@ -152,29 +180,35 @@ impl Found {
     /// which they load when they see fit.
     pub(super) fn retain(&mut self, sections: &[Range<u64>]) {
         self.runs.retain(|run| sections.iter().any(|section| section.contains(&run.start)));
+        self.full_at = self.full_at.filter(|at| sections.iter().any(|section| *at < section.end));
+    }
+
+    /// Not all of the code could be read.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost || self.full_at.is_some() || self.runs.iter().any(|run| run.lost)
     }
 
     /// As a fact; `None`: there was no code. Whoever knows the file names it.
     pub(super) fn into_code(self) -> Option<DeviceCode> {
-        let mut all = Run::default();
-        for run in self.runs {
-            all.ptx_version = all.ptx_version.max(run.ptx_version);
-            all.zstd |= run.zstd;
-            for (key, containers) in run.groups {
-                let count = all.groups.entry(key).or_default();
-                *count = count.saturating_add(containers);
+        let mut counts = vec![0_u32; self.groups.len()];
+        let (mut ptx_version, mut zstd) = (None, false);
+        for run in &self.runs {
+            ptx_version = ptx_version.max(run.ptx_version);
+            zstd |= run.zstd;
+            for (number, containers) in &run.groups {
+                if let Some(count) = counts.get_mut(*number) {
+                    *count = count.saturating_add(*containers);
+                }
             }
         }
         let texts = |targets: BTreeSet<Target>| {
             targets.into_iter().map(|(number, letter)| format!("{}.{}{letter}", number / 10, number % 10)).collect()
         };
-        let group = |((machine, ptx), containers)| CodeGroup { machine: texts(machine), ptx: texts(ptx), containers };
-        let groups: Vec<CodeGroup> = all.groups.into_iter().map(group).collect();
-        (!groups.is_empty()).then_some(DeviceCode {
-            source: String::new(),
-            groups,
-            ptx_version: all.ptx_version,
-            zstd: all.zstd,
-        })
+        let group = |((machine, ptx), number): (Group, usize)| {
+            let containers = counts.get(number).copied().filter(|count| *count > 0)?;
+            Some(CodeGroup { machine: texts(machine), ptx: texts(ptx), containers })
+        };
+        let groups: Vec<CodeGroup> = self.groups.into_iter().filter_map(group).collect();
+        (!groups.is_empty()).then_some(DeviceCode { source: String::new(), groups, ptx_version, zstd })
     }
 }

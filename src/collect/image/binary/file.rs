@@ -134,7 +134,9 @@ impl File<'_> {
     /// From container to container, and in each from entry to entry.
     fn containers(&mut self, place: &Range<u64>, found: &mut fatbin::Found, left: &mut usize) {
         let end = place.end.min(self.size);
-        found.lost |= place.end > self.size;
+        if place.end > self.size {
+            found.lose_section();
+        }
         let mut at = place.start.next_multiple_of(fatbin::ALIGNMENT);
         let mut near = Near::default();
         while at < end {
@@ -142,7 +144,7 @@ impl File<'_> {
             let Some(size) = fatbin::container(header, end - at) else {
                 // between containers there is nothing but a few bytes of padding
                 let Some(rest) = left.checked_sub(1) else {
-                    found.lost = true;
+                    found.lose_section();
                     return;
                 };
                 *left = rest;
@@ -155,7 +157,7 @@ impl File<'_> {
             while at + fatbin::ENTRY as u64 <= last {
                 let entry = fatbin::Entry::of(near.get(self, at, fatbin::ENTRY));
                 let (Some(entry), Some(rest)) = (entry, left.checked_sub(1)) else {
-                    found.lost = true;
+                    found.lose();
                     break;
                 };
                 *left = rest;

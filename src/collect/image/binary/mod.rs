@@ -51,7 +51,7 @@ impl Binary {
     /// code for GPUs and does not ask the loader for that library. NVIDIA's own libraries have one in them each, and
     /// their own versions.
     fn conclude(&mut self, code: fatbin::Found, runtime: impl FnOnce(&mut Self) -> cudart::Found) {
-        if code.lost {
+        if code.is_lost() {
             self.lose("its machine code for GPUs");
         }
         self.code = code.into_code();

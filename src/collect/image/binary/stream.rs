@@ -181,7 +181,7 @@ impl Scanner {
                     self.leave(end);
                 } else if self.fresh.saturating_add(fatbin::ENTRY) > length {
                     if last {
-                        self.code.lost = true;
+                        self.code.lose();
                         self.leave(end);
                     }
                     break;
@@ -189,7 +189,7 @@ impl Scanner {
                     self.code.entry(&entry);
                     self.go(at.saturating_add(entry.length).min(end));
                 } else {
-                    self.code.lost = true;
+                    self.code.lose();
                     self.leave(end);
                 }
             } else {
@@ -307,7 +307,7 @@ impl Scanner {
         }
         self.work(true);
         if let Some(end) = self.inside.take() {
-            self.code.lost = true;
+            self.code.lose();
             self.code.end(end);
         }
         match self.table.take() {

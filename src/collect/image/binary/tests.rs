@@ -104,6 +104,28 @@ fn containers_among_data_are_not_the_librarys_own_code() {
     assert_eq!(groups(&streamed(&file, &[usize::MAX])), "40 7.5 | ; 1 9.0 | ; ", "nobody can tell");
 }
 
+/// cuSPARSELt 0.6.2, which torch 2.5 brings along, has 2,494, one of them no whole one (2026-11).
+#[test]
+fn thousands_of_containers_among_data_lose_nothing_of_the_code() {
+    let mut made = Made { code: container(&[cubin(90)]), ..Made::new() };
+    made.constants.resize(16, 0);
+    for n in 0..3000_u32 {
+        // now and then with an entry that is none
+        let mut one = container(&[cubin(80 + n % 10), cubin(75)]);
+        if n % 100 == 0 {
+            let header = fatbin::CONTAINER + 4;
+            one[header..header + 4].copy_from_slice(&[0xff; 4]);
+        }
+        made.constants.extend([one, vec![7; 32]].concat());
+    }
+    let told = both(&made.bytes());
+    assert_eq!((groups(&told).as_str(), told.unread), ("1 9.0 | ; ", None));
+    let mut damaged = container(&[cubin(80)]);
+    damaged[fatbin::CONTAINER + 4..fatbin::CONTAINER + 8].copy_from_slice(&[0xff; 4]);
+    made.code.extend(damaged);
+    assert!(both(&made.bytes()).unread.is_some(), "of the code itself some is lost");
+}
+
 /// Made with nvcc 13.5.37 of a kernel of one line (2026-11).
 #[test]
 fn what_nvcc_writes_is_read() {
