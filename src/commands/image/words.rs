@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::commands::setting;
 use crate::model::observed::NOT_STATED;
-use crate::model::{Host, Image, Observed, Verdict};
+use crate::model::{Finding, Host, Image, Observed, Severity, Verdict};
 use crate::report::answer::{Answer, worst};
 use crate::report::image::About;
 use crate::report::text::Detail;
@@ -64,13 +64,17 @@ fn for_all(answers: &[Answer<'_>]) -> String {
     let count = |verdict: Verdict| answers.iter().filter(|answer| answer.report.verdict == verdict).count();
     let all = answers.len();
     let failing = count(Verdict::Fail);
-    match worst(answers) {
+    let warns = |finding: &Finding| !finding.ignored && finding.severity == Severity::Warning;
+    let warned = answers.iter().filter(|answer| answer.report.findings.iter().any(warns)).count();
+    let besides = if warned == 0 { String::new() } else { format!(", with warnings on {warned}") };
+    let answer = match worst(answers) {
         Verdict::Fail if failing == all => format!("it will not work on any of {all} hosts"),
         Verdict::Fail => format!("it will not work on {failing} of {all} hosts"),
         Verdict::Unknown => format!("on {} of {all} hosts something could not be judged", count(Verdict::Unknown)),
         Verdict::Pass => format!("nothing is found against it on {all} hosts"),
         Verdict::Skip => "it wants no GPU".to_owned(),
-    }
+    };
+    format!("{answer}{besides}")
 }
 
 /// `here`, `on hosts/a.json`, `with driver 535.183.01, H100`.

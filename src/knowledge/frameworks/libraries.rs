@@ -88,9 +88,43 @@ pub fn brings_library(package: &str, version: &str, library: &str) -> bool {
     stems.contains(&stem) && number(wanted) == has
 }
 
+/// Which of NVIDIA's packages for Python brings a library of a CUDA major (names on `PyPI`, and those that torch 2.8 and
+/// 2.15 ask for, 2026-11): from CUDA 13 on most have no major in their name.
+pub fn package_with(library: &str, major: u32) -> Option<String> {
+    const PACKAGES: [(&str, &str); 14] = [
+        ("libcudart", "cuda-runtime"),
+        ("libnvrtc", "cuda-nvrtc"),
+        ("libcupti", "cuda-cupti"),
+        ("libnvToolsExt", "nvtx"),
+        ("libnvJitLink", "nvjitlink"),
+        ("libcublas", "cublas"),
+        ("libcudnn", "cudnn"),
+        ("libcufft", "cufft"),
+        ("libcufile", "cufile"),
+        ("libcurand", "curand"),
+        ("libcusolver", "cusolver"),
+        ("libcusparseLt", "cusparselt"),
+        ("libcusparse", "cusparse"),
+        ("libnccl", "nccl"),
+    ];
+    let (_, package) = PACKAGES.iter().find(|(start, _)| library.starts_with(start))?;
+    let plain = major >= 13 && !matches!(*package, "cudnn" | "cusparselt" | "nccl");
+    Some(if plain { format!("nvidia-{package}") } else { format!("nvidia-{package}-cu{major}") })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_are_named_for_their_major() {
+        let of = |library, major| package_with(library, major).unwrap_or_default();
+        assert_eq!(of("libcublasLt.so.11", 11), "nvidia-cublas-cu11");
+        assert_eq!(of("libcusparseLt.so.0", 12), "nvidia-cusparselt-cu12");
+        assert_eq!(of("libcusparse.so.12", 13), "nvidia-cusparse");
+        assert_eq!(of("libcudnn.so.9", 13), "nvidia-cudnn-cu13");
+        assert_eq!(of("libx.so.1", 12), "");
+    }
 
     #[test]
     fn the_table_is_in_order() {

@@ -18,7 +18,7 @@ mod version_file;
 pub use architectures::{Archs, Code, Coverage, Runs, architectures, architectures_of_any, covers, minimum_capability};
 #[cfg(feature = "cli")]
 pub use interest::is_of_interest;
-pub use libraries::{brings_library, needs_libraries, needs_libraries_of};
+pub use libraries::{brings_library, needs_libraries, needs_libraries_of, package_with};
 pub use packages::{Recognised, of_library, of_package};
 pub use ptx::{Jit, jit, needs_driver_for_device_code};
 pub use version_file::{of_version_file, older_place};
