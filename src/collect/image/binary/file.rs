@@ -47,7 +47,8 @@ pub fn read(read_at: ReadAt<'_>, size: u64) -> Binary {
     let sections = sections.unwrap_or_default();
     let mut code = fatbin::Found::default();
     let mut left = MOST_ENTRIES;
-    for (section, _) in sections.iter().filter(|(_, name)| fatbin::SECTIONS.contains(&name.as_slice())) {
+    let of_code = |(_, name): &&(Section, Vec<u8>)| fatbin::SECTIONS.contains(&name.as_slice());
+    for (section, _) in sections.iter().filter(of_code).filter(|_| !told.is_of_nvidia()) {
         file.containers(&section.place, &mut code, &mut left);
     }
     told.head = head;

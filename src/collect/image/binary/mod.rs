@@ -47,19 +47,25 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// What of its code counts. A runtime is looked for where it tells something: in its own library, and in what has
-    /// code for GPUs and does not ask the loader for that library. NVIDIA's own libraries have one in them each, and
-    /// their own versions.
+    /// What of its code counts. NVIDIA's own libraries have code for all GPUs of their release, which says nothing of
+    /// what a framework runs on, and a runtime in them each with a version of their own. Else a runtime is looked for
+    /// where it tells something: in its own library, and in what has code for GPUs and does not ask the loader for that.
     fn conclude(&mut self, code: fatbin::Found, runtime: impl FnOnce(&mut Self) -> cudart::Found) {
-        if code.is_lost() {
-            self.lose("its machine code for GPUs");
-        }
-        self.code = code.into_code();
         let is_own = self.name.as_deref().is_some_and(is_runtime);
-        let of_nvidia = self.name.as_deref().is_some_and(is_of_cuda);
-        if is_own || self.code.is_some() && !of_nvidia && !self.needed.iter().any(|name| is_runtime(name)) {
+        if !self.is_of_nvidia() {
+            if code.is_lost() {
+                self.lose("its machine code for GPUs");
+            }
+            self.code = code.into_code();
+        }
+        if is_own || self.code.is_some() && !self.needed.iter().any(|name| is_runtime(name)) {
             self.runtime = runtime(self).version();
         }
+    }
+
+    /// A library of CUDA or beside it, by the name that it has for itself.
+    fn is_of_nvidia(&self) -> bool {
+        self.name.as_deref().is_some_and(is_of_cuda)
     }
 
     /// A part of it could not be read.

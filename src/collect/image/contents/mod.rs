@@ -123,7 +123,8 @@ impl<'a> Found<'a> {
         if let Some(own) = binary.name.as_deref().filter(|own| is_of_cuda(own)) {
             self.loadable.insert(own.to_owned());
         }
-        if let Some(code) = binary.code.as_ref().filter(|_| self.code.len() < MOST_CODE) {
+        // NVIDIA's own libraries say nothing of what a framework runs on, under whatever name they have for themselves
+        if let Some(code) = binary.code.as_ref().filter(|_| self.code.len() < MOST_CODE && !is_of_cuda(name)) {
             self.code.push(DeviceCode { source: path.to_owned(), ..code.clone() });
         }
         if let Some(reason) = binary.unread.as_ref().filter(|_| self.unread.len() < MOST_UNREAD) {
