@@ -319,6 +319,12 @@ mod tests {
         let Observed::Known(read) = &mut in_part.image.device_code else { panic!() };
         read.unread.push(crate::model::Unknown::new("image.gpu_archs", "layer 2", "its window is too large"));
         assert_eq!(in_part.failure(CODE).severity, Severity::Warning);
+        let Observed::Known(read) = &mut in_part.image.device_code else { panic!() };
+        read.unread[0].source = "/usr/lib/python3/dist-packages/torch/lib/libc10_cuda.so".to_owned();
+        assert_eq!(in_part.failure(CODE).severity, Severity::Warning);
+        let Observed::Known(read) = &mut in_part.image.device_code else { panic!() };
+        read.unread[0].source = "/usr/lib/python3/dist-packages/other/x.so".to_owned();
+        assert_eq!(in_part.failure(CODE).severity, Severity::Error, "another's library");
         assert_eq!(with(vec![ampere(), code(&["7.0"], 8)], own).failure(CODE).severity, Severity::Warning);
         // some kernels exist for some generations alone
         with(vec![ampere(), code(&["7.0", "8.0"], 217)], own).silent(CODE);

@@ -86,7 +86,9 @@ pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
         let winner = Winner::Image { compat, by: By::Toolkit, sure: sure && !preloaded };
         return Ok(Some(Loaded { driver, winner, unused: None }));
     }
-    let unused = current.or(compat.first()).filter(newer);
+    // of one whose version nobody knows it may be
+    let perhaps = |compat: &&Compat| compat.version.as_ref().is_none_or(|version| version > driver);
+    let unused = current.or_else(|| compat.iter().find(perhaps)).filter(perhaps);
     let winner = match (unused, by_entrypoint) {
         (Some(compat), Some(variable)) => Winner::Image { compat, by: By::Program(variable), sure: false },
         _ => Winner::Driver,

@@ -4,7 +4,7 @@ use super::builds::environment_of;
 use super::needs::Need;
 use crate::knowledge::frameworks::device_code::coverage;
 use crate::model::image::DeviceCode;
-use crate::model::{ComputeCapability, Facts};
+use crate::model::{ComputeCapability, Facts, Unknown};
 
 /// Less than one in twenty: what was made for this generation alone is a part of any library, and the rest is not
 /// there.
@@ -43,7 +43,13 @@ pub(super) fn own<'a>(facts: &Facts<'a>, need: &Need<'_>) -> Option<(Vec<&'a Dev
         inside.is_some_and(|inside| starts.iter().any(|start| inside.starts_with(start)))
     };
     let found: Vec<&DeviceCode> = code.items.iter().filter(is_own).filter(|code| !code.groups.is_empty()).collect();
-    (!found.is_empty()).then_some((found, code.unread.is_empty()))
+    // another's library that cannot be read says nothing of these; what is no library is a layer, or all of it
+    let concerns = |unread: &Unknown| {
+        let inside = unread.source.strip_prefix(environment);
+        !unread.source.contains(".so")
+            || inside.is_some_and(|inside| starts.iter().any(|start| inside.starts_with(start)))
+    };
+    (!found.is_empty()).then_some((found, !code.unread.iter().any(concerns)))
 }
 
 /// Directories of packages that are frameworks, or libraries of CUDA's: what else has device code works inside one.

@@ -36,6 +36,11 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>, loa
     }
     // conda's package of them, and whatever the environment leads to by such a name
     add(&mut directories, "/opt/conda/cuda-compat".to_owned());
+    for directory in hints.everywhere.iter().flat_map(|all| &all.libcuda) {
+        if !is_of_drivers(directory) && !is_of_stubs(directory) {
+            add(&mut directories, real(directory, link.as_deref()));
+        }
+    }
     let told = hints.environment.map(loader::of_environment).unwrap_or_default();
     for directory in told.iter().filter(|told| !is_of_drivers(&told.path) && !is_of_stubs(&told.path)) {
         let directory = real(&directory.path, link.as_deref());

@@ -25,6 +25,9 @@ const PROGRAMS: [&str; 1] = ["/app"];
 const MOST: usize = 24;
 /// Words of a command line: launchers, and the program behind them.
 const WORDS: usize = 8;
+/// Of those, that are looked at as scripts; and directories of `PATH` that they are looked for in.
+const SCRIPTS: usize = 3;
+const PATHS: usize = 8;
 
 /// What a container's configuration says of where its program lies.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,6 +53,8 @@ pub struct Everywhere {
     pub packages: Vec<String>,
     /// With programs that are no packages, and their libraries.
     pub programs: Vec<String>,
+    /// With a libcuda that may be one for forward compatibility.
+    pub libcuda: Vec<String>,
 }
 
 impl<'a> Hints<'a> {
@@ -80,6 +85,28 @@ impl<'a> Hints<'a> {
             add(&mut found, format!("{prefix}/lib"));
         }
         (found, whole)
+    }
+
+    /// Where the first words of its command may lie that may be scripts: an absolute path, one from where it starts, or
+    /// a name to be found by `PATH`. In a container that is about to start only a name that says it is one is looked
+    /// for, since each place costs a look.
+    pub(super) fn scripts(&self) -> Vec<String> {
+        let start = self.working_directory.filter(|start| start.starts_with('/')).unwrap_or("/");
+        let mut found = Vec::new();
+        for word in self.args.iter().take(SCRIPTS).filter(|word| !word.is_empty() && !word.starts_with('-')) {
+            if word.starts_with('/') {
+                found.push(clean(word));
+            } else if word.contains('/') {
+                found.push(clean(&format!("{start}/{word}")));
+            } else if self.everywhere.is_some() || word.strip_suffix(".sh").is_some() {
+                let path = self.variable("PATH").unwrap_or_default().split(':').take(PATHS);
+                found
+                    .extend(path.filter(|entry| entry.starts_with('/')).map(|entry| clean(&format!("{entry}/{word}"))));
+                // `bash run.sh`
+                found.push(clean(&format!("{start}/{word}")));
+            }
+        }
+        found
     }
 
     /// Directories that Python is told to look into for packages.
@@ -167,6 +194,21 @@ mod tests {
         assert_eq!(further, expected.map(|prefix| format!("{prefix}/lib")));
         assert_eq!(hints.programs(), ["/app", "/srv/server/bin", "/opt/lib"]);
         assert_eq!(Hints::default().libraries().0.len(), LIBRARIES.len() + 1);
+    }
+
+    #[test]
+    fn the_commands_first_words_may_be_scripts_wherever_they_lie() {
+        let environment = BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:relative:/bin".to_owned())]);
+        let args = ["docker-entrypoint.sh", "serve", "./run", "/last"].map(str::to_owned);
+        let everywhere = Everywhere::default();
+        let hints =
+            Hints { environment: Some(&environment), args: &args, working_directory: Some("/app"), ..Hints::default() };
+        let named = ["/usr/local/bin/docker-entrypoint.sh", "/bin/docker-entrypoint.sh", "/app/docker-entrypoint.sh"];
+        assert_eq!(hints.scripts(), [&named[..], &["/app/run"]].concat());
+        let of_image = Hints { everywhere: Some(&everywhere), ..hints };
+        assert!(of_image.scripts().contains(&"/usr/local/bin/serve".to_owned()));
+        let options = ["--x/y", "", "/a/../b"].map(str::to_owned);
+        assert_eq!(Hints { args: &options, ..Hints::default() }.scripts(), ["/b"]);
     }
 
     #[test]

@@ -88,6 +88,8 @@ impl<'a> Package<'a> {
     fn of(entry: &'a str) -> Option<Self> {
         let stem = entry.strip_suffix(".dist-info").or_else(|| entry.strip_suffix(".egg-info"))?;
         let (name, version) = stem.split_once('-').unwrap_or((stem, ""));
+        // `torch-2.1.0-py3.11.egg-info`
+        let version = version.split_once("-py").map_or(version, |(version, _)| version);
         Some(Self { name: name.to_ascii_lowercase().replace(['-', '.'], "_"), version, entry })
     }
 

@@ -28,8 +28,8 @@ const MOST_ENVIRONMENTS: usize = 8;
 const MOST_CONDAS: usize = 4;
 /// Drivers side by side.
 const MOST_DRIVERS: usize = 4;
-/// Words of a command that are looked at as scripts.
-const MOST_SCRIPTS: usize = 3;
+/// Places of a command's words that are looked at as scripts.
+const MOST_SCRIPTS: usize = 16;
 
 /// What a walk found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,7 +172,7 @@ fn choices(walk: &mut Walk<'_>, hints: &Hints<'_>, found: &mut Survey) {
         found.open = Some(Unseen::new("the command", "it chooses an environment of its own"));
         return;
     }
-    for script in hints.args.iter().filter(|word| word.starts_with('/')).take(MOST_SCRIPTS) {
+    for script in hints.scripts().iter().take(MOST_SCRIPTS) {
         if walk.script(script).is_some_and(|text| says_choice(&text)) {
             found.open = Some(Unseen::new(script, "it chooses an environment of its own"));
         }

@@ -14,6 +14,8 @@ pub(super) enum Interest {
     Name,
     /// Its first bytes, so many at most.
     Text(usize),
+    /// Its first bytes, so many at most, if it is a script that sets up an environment.
+    Script(usize),
     /// What it tells as a program or library: see `binary`.
     Binary,
     /// A database of packages, of which a few lines are kept: see `condense`.
@@ -78,8 +80,10 @@ pub(super) fn interest(path: &str, size: u64, executable: bool) -> Interest {
     if executable && size >= PROGRAM && !name.contains('.') {
         return Interest::Binary;
     }
-    if executable && size <= SCRIPT as u64 && path.matches('/').count() <= 4 && may_choose(name) {
-        return Interest::Text(SCRIPT);
+    // a shell is given some of them by name, and needs no such bit
+    if (executable || name.strip_suffix(".sh").is_some()) && (1..PROGRAM).contains(&size) && may_be_started(path, name)
+    {
+        return Interest::Script(SCRIPT);
     }
     if name.starts_with("nvidia-") { Interest::Name } else { Interest::Nothing }
 }
@@ -105,8 +109,30 @@ fn is_of_conda(path: &str, name: &str) -> bool {
     name.strip_suffix(".json").is_some() && path.rsplit('/').nth(1) == Some("conda-meta")
 }
 
-/// Scripts that programs are started by.
-fn may_choose(name: &str) -> bool {
-    name.strip_suffix(".sh").is_some()
-        || ["entrypoint", "start", "run", "launch", "init"].iter().any(|word| name.contains(word))
+/// Where what a container starts may lie: not among packages and data, of which there are many.
+fn may_be_started(path: &str, name: &str) -> bool {
+    let of_packages = ["site-packages/", "dist-packages/", "node_modules/"].iter().any(|place| path.contains(place));
+    let of_data = ["usr/share/", "usr/include/", "usr/src/", "var/lib/"].iter().any(|place| path.starts_with(place));
+    let parent = path.rsplit('/').nth(1).unwrap_or_default();
+    let near = path.matches('/').count() <= 4 || parent.ends_with("bin");
+    let named = || ["entrypoint", "start", "run", "launch", "init", "serve"].iter().any(|word| name.contains(word));
+    !of_packages && !of_data && (near || named())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_container_may_start_is_looked_at_whatever_its_name() {
+        for path in ["app/serve", "entrypoint.sh", "usr/local/bin/docker-entrypoint", "opt/a/b/c/d/e/start-service"] {
+            assert_eq!(interest(path, 400, true), Interest::Script(SCRIPT), "{path}");
+            assert_eq!(interest(path, 300_000, true), Interest::Script(SCRIPT), "{path}");
+        }
+        assert_eq!(interest("app/run.sh", 400, false), Interest::Script(SCRIPT), "a shell is given it");
+        assert_eq!(interest("app/serve", 400, false), Interest::Nothing);
+        assert_eq!(interest("usr/lib/python3/site-packages/x/run.sh", 400, true), Interest::Nothing);
+        assert_eq!(interest("usr/share/doc/x/start", 400, true), Interest::Nothing);
+        assert_eq!(interest("app/server", 8 << 20, true), Interest::Binary);
+    }
 }

@@ -21,6 +21,8 @@ mod runtimes;
 #[cfg(test)]
 mod tests;
 
+/// Packages that were fetched, and are installed elsewhere.
+const CACHES: [&str; 3] = ["/.cache/pip/", "/.cache/uv/", "/.cache/conda/"];
 /// More libraries with code for GPUs than an image has, and more parts of them that cannot be read than are told.
 const MOST_CODE: usize = 8192;
 const MOST_UNREAD: usize = 16;
@@ -54,6 +56,7 @@ fn view_of<T>(fact: &str, view: &View, items: Vec<T>, unread: Vec<Unseen>) -> Ob
 fn everywhere(view: &View) -> Everywhere {
     let mut packages = BTreeSet::new();
     let mut programs = BTreeSet::new();
+    let mut libcuda = BTreeSet::new();
     for (path, entry) in installed(view) {
         let directory = parent(path);
         for metadata in [path, directory] {
@@ -64,9 +67,12 @@ fn everywhere(view: &View) -> Everywhere {
         if entry.kind == Some(NodeKind::File) && of_library(path).is_some() {
             programs.insert(directory);
         }
+        if entry.size > 0 && base_name(path).starts_with("libcuda.so.") {
+            libcuda.insert(directory);
+        }
     }
     let owned = |all: BTreeSet<&str>| all.into_iter().map(str::to_owned).collect();
-    Everywhere { packages: owned(packages), programs: owned(programs) }
+    Everywhere { packages: owned(packages), programs: owned(programs), libcuda: owned(libcuda) }
 }
 
 /// All entries but those of caches, from which packages are installed again: uv's, pip's, conda's.
@@ -76,7 +82,9 @@ fn installed(view: &View) -> impl Iterator<Item = (&str, &Entry)> {
             let name = base_name(before);
             ["conda", "mamba", "miniforge"].iter().any(|part| name.contains(part))
         });
-        !of_conda && !path.contains("/.cache/")
+        // environments lie below it as well: poetry's, pipenv's, those of `uv run`
+        let cached = CACHES.iter().any(|cache| path.contains(cache)) && !path.contains("/environments-v");
+        !of_conda && !cached
     })
 }
 
@@ -124,8 +132,12 @@ impl<'a> Found<'a> {
             self.loadable.insert(own.to_owned());
         }
         // NVIDIA's own libraries say nothing of what a framework runs on, under whatever name they have for themselves
-        if let Some(code) = binary.code.as_ref().filter(|_| self.code.len() < MOST_CODE && !is_of_cuda(name)) {
-            self.code.push(DeviceCode { source: path.to_owned(), ..code.clone() });
+        if let Some(code) = binary.code.as_ref().filter(|_| !is_of_cuda(name)) {
+            if self.code.len() < MOST_CODE {
+                self.code.push(DeviceCode { source: path.to_owned(), ..code.clone() });
+            } else if self.code.len() == MOST_CODE && self.unread.len() < MOST_UNREAD {
+                self.unread.push(Unseen::new(path, "there are more libraries with code for GPUs than are kept"));
+            }
         }
         if let Some(reason) = binary.unread.as_ref().filter(|_| self.unread.len() < MOST_UNREAD) {
             self.unread.push(Unseen::new(path, reason));

@@ -16,7 +16,7 @@ impl Files {
         let content = match interest(path.trim_start_matches('/'), size, true) {
             Interest::Nothing => return,
             Interest::Name => Content::Nothing,
-            Interest::Text(most) => Content::Bytes(bytes[..bytes.len().min(most)].to_vec()),
+            Interest::Text(most) | Interest::Script(most) => Content::Bytes(bytes[..bytes.len().min(most)].to_vec()),
             Interest::Binary => {
                 let mut scanner = Scanner::new(size);
                 scanner.push(bytes);
@@ -56,11 +56,46 @@ fn runtimes_of(image: &Image) -> Vec<(String, String, bool)> {
 }
 
 #[test]
+fn a_libcuda_for_forward_compatibility_is_found_wherever_it_lies() {
+    let mut files = Files::default();
+    files.put("/opt/conda/envs/app/cuda-compat/libcuda.so.580.65.06", &Made::new().bytes());
+    files.link("/opt/conda/envs/app/cuda-compat/libcuda.so.1", "libcuda.so.580.65.06");
+    files.put("/usr/local/cuda-13.0/lib64/stubs/libcuda.so.1", &Made::new().bytes());
+    let image = files.image();
+    let compat = &image.compat.seen().unwrap().items;
+    let told: Vec<(&str, Option<String>)> =
+        compat.iter().map(|c| (c.directory.as_str(), c.version.as_ref().map(ToString::to_string))).collect();
+    assert_eq!(told, [("/opt/conda/envs/app/cuda-compat", Some("580.65.06".to_owned()))]);
+}
+
+#[test]
+fn a_command_of_any_name_may_choose_an_environment() {
+    let mut files = Files::default();
+    files.put(&format!("{PACKAGES}/torch-2.9.0+cu128.dist-info/METADATA"), b"Name: torch\n");
+    files.put("/app/serve", b"#!/bin/bash\nsource /opt/other/bin/activate\nexec serve\n");
+    files.put("/app/plain", b"#!/bin/bash\nexec serve\n");
+    let view = View::new(files.0.clone(), Vec::new(), Vec::new());
+    let is_open = |word: &str| {
+        let args = [word.to_owned()];
+        let hints = Hints { args: &args, working_directory: Some("/app"), ..Hints::default() };
+        !look(&view, &hints).frameworks.seen().unwrap().unread.is_empty()
+    };
+    assert!(is_open("/app/serve") && is_open("./serve") && is_open("serve"));
+    assert!(!is_open("/app/plain"));
+}
+
+#[test]
 fn frameworks_are_found_wherever_they_lie_and_not_in_caches() {
     let mut files = Files::default();
     for place in ["/srv/env/lib/python3.12/site-packages", "/root/.pyenv/versions/3.11/lib/python3.11/site-packages"] {
         files.put(&format!("{place}/torch-2.9.0+cu128.dist-info/METADATA"), b"Name: torch\n");
         files.put(&format!("{place}/torch/version.py"), b"cuda: Optional[str] = '12.8'\n");
+    }
+    for place in [
+        "/root/.cache/pypoetry/virtualenvs/app-x-py3.12/lib/python3.12/site-packages",
+        "/root/.cache/uv/environments-v2/app-1/lib/python3.12/site-packages",
+    ] {
+        files.put(&format!("{place}/jax_cuda13_plugin-0.7.0.dist-info/METADATA"), b"Name: jax-cuda13-plugin\n");
     }
     for cache in ["/root/.cache/uv/archive-v0/x", "/opt/conda/pkgs/pytorch-2.1/lib/python3.11/site-packages"] {
         files.put(&format!("{cache}/torch-2.0.0+cu118.dist-info/METADATA"), b"Name: torch\n");
@@ -71,7 +106,9 @@ fn frameworks_are_found_wherever_they_lie_and_not_in_caches() {
     let image = files.image();
     let frameworks = &image.frameworks.seen().unwrap().items;
     let told: Vec<String> = frameworks.iter().map(|f| format!("{} {}", f.name, f.cuda.as_ref().unwrap())).collect();
-    assert_eq!(told, ["torch 12.8", "torch 12.8", "ollama 13", "llama.cpp 12.4.127"]);
+    let (jax, others): (Vec<_>, Vec<_>) = told.into_iter().partition(|told| told.starts_with("jax"));
+    assert_eq!(jax, ["jax-cuda13-plugin 13", "jax-cuda13-plugin 13"]);
+    assert_eq!(others, ["torch 12.8", "torch 12.8", "ollama 13", "llama.cpp 12.4.127"]);
     assert!(frameworks.iter().all(|framework| framework.sure));
 }
 

@@ -212,7 +212,9 @@ impl Walker<'_> {
                 let content = match Teller::wanted(&place, size, mode) {
                     Interest::Nothing => return self.teller.passed(&place).map_err(|full| self.full(full)),
                     Interest::Name => Content::Nothing,
-                    Interest::Text(_) | Interest::Packages(_) | Interest::Binary => Content::InPlace,
+                    Interest::Text(_) | Interest::Script(_) | Interest::Packages(_) | Interest::Binary => {
+                        Content::InPlace
+                    }
                 };
                 if let Some(marks) = self.marks {
                     let whole = attribute::of_file(fd.as_fd(), name, marks);

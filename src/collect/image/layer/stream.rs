@@ -18,6 +18,7 @@ use crate::collect::image::condense::Condenser;
 use crate::collect::image::source::Progress;
 use crate::collect::image::telling::Interest;
 use crate::collect::image::view::Content;
+use crate::knowledge::programs::says_choice;
 use crate::model::Unseen;
 
 /// A layer that expands further than this is looked at: by a bomb gzip makes a thousand bytes of one, zstd thirty
@@ -237,7 +238,10 @@ pub(in crate::collect::image) fn walk(input: impl Input, shared: &Shared, diff_i
                         Kind::Sparse => Content::Unread("it has holes, which are not filled".to_owned()),
                         _ => content(&mut archive, interest, size)?,
                     };
-                    teller.file(place, size, mode, content)
+                    match (interest, &content) {
+                        (Interest::Script(_), Content::Nothing) => teller.passed(&place),
+                        _ => teller.file(place, size, mode, content),
+                    }
                 }
             },
             Kind::CharDevice | Kind::BlockDevice | Kind::Fifo => teller.node(place, kind.node(), mode),
@@ -265,14 +269,10 @@ pub(in crate::collect::image) fn walk(input: impl Input, shared: &Shared, diff_i
 fn content(archive: &mut Archive<impl Input>, interest: Interest, size: u64) -> io::Result<Content> {
     Ok(match interest {
         Interest::Nothing | Interest::Name => Content::Nothing,
-        Interest::Text(most) => {
-            let mut bytes = Vec::with_capacity(most.min(usize::try_from(size).unwrap_or(usize::MAX)));
-            while bytes.len() < most
-                && let Some(part) = archive.part(most - bytes.len())?
-            {
-                bytes.extend_from_slice(part);
-            }
-            Content::Bytes(bytes)
+        Interest::Text(most) => Content::Bytes(beginning(archive, most, size)?),
+        Interest::Script(most) => {
+            let bytes = beginning(archive, most, size)?;
+            if chooses(&bytes) { Content::Bytes(bytes) } else { Content::Nothing }
         }
         Interest::Packages(database) => {
             let mut condenser = Condenser::new(database);
@@ -289,6 +289,21 @@ fn content(archive: &mut Archive<impl Input>, interest: Interest, size: u64) -> 
             Content::Binary(Box::new(scanner.finish()))
         }
     })
+}
+
+fn beginning(archive: &mut Archive<impl Input>, most: usize, size: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(most.min(usize::try_from(size).unwrap_or(usize::MAX)));
+    while bytes.len() < most
+        && let Some(part) = archive.part(most - bytes.len())?
+    {
+        bytes.extend_from_slice(part);
+    }
+    Ok(bytes)
+}
+
+/// A script that sets up an environment: of others nobody asks.
+fn chooses(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"#!") && says_choice(&String::from_utf8_lossy(bytes))
 }
 
 fn invalid(reason: &str) -> io::Error {

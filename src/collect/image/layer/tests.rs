@@ -40,6 +40,13 @@ fn of_duplicates_the_last_counts_and_hard_links_bind_when_they_are_made() {
 }
 
 #[test]
+fn of_scripts_those_are_kept_that_set_up_an_environment() {
+    let script = b"#!/bin/sh\nsource /opt/env/bin/activate\n";
+    let layer = tar().file("app/run.sh", script).file("app/other.sh", b"#!/bin/sh\nexec app\n").file("app/x.sh", b"x");
+    assert_eq!(told(vec![layer]), [format!("/app/run.sh = {}", String::from_utf8_lossy(script))]);
+}
+
+#[test]
 fn hard_links_lead_to_their_own_layer_alone() {
     let view = view_of(vec![tar().file("version.py", b"1"), tar().hard("b/version.py", "version.py")]);
     let [unseen] = view.all_unread() else { panic!("{:?}", view.all_unread()) };
