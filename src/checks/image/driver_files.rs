@@ -4,6 +4,7 @@ use super::libcuda::{by_file, comes_after_driver, of_driver};
 use super::meant;
 use crate::checks::not_applicable;
 use crate::knowledge::driver_capabilities::Capabilities;
+use crate::knowledge::driver_files::is_libcuda;
 use crate::knowledge::toolkit::parent;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{Given, LegacyState};
@@ -119,6 +120,7 @@ fn baked_in(facts: &Facts<'_>) -> Judgement {
     let foreign: Vec<&DriverFile> = found.iter().filter(foreign).copied().collect();
     let Some(first) = foreign.first() else { return Ok(Outcome::Pass) };
     if let Some(driver) = driver
+        && (facts.place == Place::Hook || meant::is_for_gpu(facts)?)
         && let Some(file) = newer(facts, &foreign, driver)?
     {
         return lies(Severity::Error, WINS, &file.path)
@@ -155,8 +157,9 @@ fn collision(facts: &Facts<'_>, found: &[&DriverFile]) -> Result<Option<String>,
     Ok(link.filter(|_| brings("utility")).map(|(_, link)| link.clone()))
 }
 
-/// Of two libraries with one name for the loader in one directory ldconfig takes the one with the greater version
-/// (glibc `elf/ldconfig.c`, `search_dir`).
+/// A libcuda that comes before the driver's: of two libraries with one name for the loader in one directory ldconfig
+/// takes the one with the greater version (glibc `elf/ldconfig.c`, `search_dir`). Other libraries of a driver serve
+/// encoders, say, are not always brought in, and CUDA works without them.
 fn newer<'a>(
     facts: &Facts<'_>,
     foreign: &[&'a DriverFile],
@@ -169,7 +172,8 @@ fn newer<'a>(
         Given::Cdi => drivers.iter().any(|directory| directory == parent(&file.path)),
         _ => false,
     };
-    let wins = |file: &&&DriverFile| file.version.as_ref().is_some_and(|version| version > driver) && together(file);
+    let is_newer = |file: &DriverFile| file.version.as_ref().is_some_and(|version| version > driver);
+    let wins = |file: &&&DriverFile| is_libcuda(&file.path) && is_newer(file) && together(file);
     Ok(foreign.iter().find(wins).copied())
 }
 
@@ -273,6 +277,17 @@ mod tests {
             assert_eq!(with(world.clone(), &[elsewhere]).failure(LIBS).severity, Severity::Warning);
             world.silent(LIBS);
         }
+        // another library is not what CUDA starts with
+        for name in ["libnvidia-encode.so.565.57.01", "libnvidia-ml.so.565.57.01"] {
+            let other = file(&format!("{MULTIARCH}/{name}"), DriverFileKind::Library);
+            for world in ways() {
+                assert_eq!(with(world, std::slice::from_ref(&other)).failure(LIBS).severity, Severity::Warning);
+            }
+        }
+        // an image that speaks of no GPU may be run without one
+        let mut for_cpu = image(with(World::plain(), &[library("565.57.01")]));
+        for_cpu.container.gpu_given = Observed::Known(Given::LegacyHook);
+        assert_eq!(for_cpu.failure(LIBS).severity, Severity::Warning);
         // without a machine nothing is certain
         let mut bare = image(with(legacy(), &[library("565.57.01")]));
         bare.host = World::bare_host();
