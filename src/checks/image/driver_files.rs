@@ -14,6 +14,8 @@ use crate::model::{DriverVersion, Facts, Unknown};
 
 const COLLIDES: &str = "{path} in the image is a link, and NVIDIA's hook cannot put the host's own in its place: it \
                         refuses the start, file exists";
+const COLLIDES_PERHAPS: &str = "{path} in the image is a link to a program of the image: NVIDIA's hook puts the host's \
+                                over that, or refuses the start, file exists";
 const WINS: &str = "the image has {path} of its own, newer than driver {driver} and in the directory that NVIDIA's \
                     tools bring the host's to: the loader takes the image's, which does not fit the kernel module";
 const LIES: &str = "the image has {path}, a library of a driver: these belong to the host, whose own are brought in";
@@ -33,7 +35,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "libraries of a driver are baked into the image",
         why: "They collide with those that the toolkit brings in, or the loader takes them: file exists, or a version \
               mismatch in this image only.",
-        messages: &[COLLIDES, WINS, LIES],
+        messages: &[COLLIDES, COLLIDES_PERHAPS, WINS, LIES],
         remedy: &[
             Step {
                 action: Action::ChangeImage,
@@ -109,8 +111,9 @@ fn driver<'a>(facts: &Facts<'a>) -> Result<Option<&'a DriverVersion>, Unknown> {
 fn baked_in(facts: &Facts<'_>) -> Judgement {
     use DriverFileKind::{Library, Program};
     let Some(found) = of_kind(facts, &[Library, Program])? else { return not_applicable() };
-    if let Some(path) = collision(facts, &found)? {
-        return lies(Severity::Error, COLLIDES, &path).found();
+    let collision = collision(facts, &found)?;
+    if let Some(Collision { path, sure: true }) = &collision {
+        return lies(Severity::Error, COLLIDES, path).found();
     }
     let driver = driver(facts)?;
     // of the host's own version it is the host's, or as good
@@ -118,7 +121,12 @@ fn baked_in(facts: &Facts<'_>) -> Judgement {
         file.kind == Library && (file.version.is_none() || driver.is_none() || file.version.as_ref() != driver)
     };
     let foreign: Vec<&DriverFile> = found.iter().filter(foreign).copied().collect();
-    let Some(first) = foreign.first() else { return Ok(Outcome::Pass) };
+    let Some(first) = foreign.first() else {
+        return match collision {
+            Some(Collision { path, .. }) => lies(Severity::Warning, COLLIDES_PERHAPS, &path).found(),
+            None => Ok(Outcome::Pass),
+        };
+    };
     if let Some(driver) = driver
         && (facts.place == Place::Hook || meant::is_for_gpu(facts)?)
         && let Some(file) = newer(facts, &foreign, driver)?
@@ -135,10 +143,19 @@ fn lies(severity: Severity, message: &'static str, path: &str) -> Failure {
     Failure::new(severity, message).foreign("path", path).saw("image.driver_files", path, "the image's files")
 }
 
-/// What NVIDIA's hook would have to put where the image has a link: it makes a file there, and does not follow the link
-/// (libnvidia-container `src/utils.c`, `file_create`, 0f8e13d6; nvidia-docker reports of 2018 to 2023). On WSL the
-/// host's libraries have the names of links; elsewhere nvidia-smi is the one file without a version in its name.
-fn collision(facts: &Facts<'_>, found: &[&DriverFile]) -> Result<Option<String>, Unknown> {
+/// A link where NVIDIA's hook would have to put the host's own.
+struct Collision {
+    path: String,
+    /// The hook refuses it.
+    sure: bool,
+}
+
+/// The hook makes a file in such a place and does not follow a link, unless one is there with the mode of the host's:
+/// that it asks with stat(2), which follows links, absolute ones to the host's own files (libnvidia-container
+/// `src/utils.c`, `file_create` and `file_mode`, 077f498c; earlier releases do not ask; nvidia-docker#825 and reports
+/// until 2023). On WSL the host's libraries have the names of links, and are 0555; elsewhere nvidia-smi is the one file
+/// without a version in its name.
+fn collision(facts: &Facts<'_>, found: &[&DriverFile]) -> Result<Option<Collision>, Unknown> {
     let container = facts.container;
     let still_to_run = container.legacy_hook.as_ref().is_some_and(|hook| hook.state == LegacyState::StillToRun);
     if !still_to_run {
@@ -154,7 +171,8 @@ fn collision(facts: &Facts<'_>, found: &[&DriverFile]) -> Result<Option<String>,
         (_, Given::LegacyHook) => links().find(|(file, _)| file.path == SMI),
         _ => None,
     };
-    Ok(link.filter(|_| brings("utility")).map(|(_, link)| link.clone()))
+    let collision = |(file, path): (&DriverFile, &String)| Collision { path: path.clone(), sure: !file.link_passes };
+    Ok(link.filter(|_| brings("utility")).map(collision))
 }
 
 /// A libcuda that comes before the driver's: of two libraries with one name for the loader in one directory ldconfig
@@ -236,6 +254,7 @@ mod tests {
             version: version.filter(|version: &crate::model::DriverVersion| version.number(0) > 100),
             reach: None,
             link: None,
+            link_passes: false,
             in_drivers_place: path.starts_with(MULTIARCH),
         }
     }
@@ -307,6 +326,12 @@ mod tests {
         let mut compute_alone = with(legacy(), std::slice::from_ref(&smi));
         compute_alone.set("NVIDIA_DRIVER_CAPABILITIES", "compute");
         compute_alone.silent(LIBS);
+        // the hook takes a program behind a relative link for the file that it would make
+        let passes = DriverFile { link_passes: true, ..smi };
+        for world in [legacy(), image(legacy())] {
+            assert_eq!(with(world, std::slice::from_ref(&passes)).short(LIBS).severity, Severity::Warning);
+        }
+        with(World::cdi(1), &[passes]).silent(LIBS);
         // a plain file is only covered
         with(legacy(), &[file(path, DriverFileKind::Program)]).silent(LIBS);
     }

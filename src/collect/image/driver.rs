@@ -7,7 +7,7 @@ use super::places::Hints;
 use super::reach::Loader;
 use super::walk::Walk;
 use crate::knowledge::driver_files::{self, is_libcuda};
-use crate::knowledge::toolkit::base_name;
+use crate::knowledge::toolkit::{base_name, parent};
 use crate::model::DriverVersion;
 use crate::model::host::NodeKind;
 use crate::model::image::{DriverFile, DriverFileKind};
@@ -16,6 +16,8 @@ use crate::model::image::{DriverFile, DriverFileKind};
 const MOST: usize = 64;
 /// A driver's libcuda has some ten megabytes, a stub some ten kilobytes.
 const STUB: u64 = 1 << 20;
+/// Links that are followed from nvidia-smi; images have one or two.
+const LINKS: usize = 8;
 const SMI: &str = "/usr/bin/nvidia-smi";
 /// Names that programs ask for.
 const ASKED: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
@@ -69,7 +71,8 @@ pub(super) fn find(
                 let reach = loader.reach(walk, hints, directory).filter(|_| kind != DriverFileKind::Program);
                 let link = names.iter().any(|name| name == ASKED[1]).then(|| format!("{directory}/{}", ASKED[1]));
                 let link = link.and_then(|link| walk.link(&link).map(|_| link));
-                found.push(DriverFile { path, kind, version, reach, link, in_drivers_place: place });
+                let link_passes = false;
+                found.push(DriverFile { path, kind, version, reach, link, link_passes, in_drivers_place: place });
             }
         }
     }
@@ -148,6 +151,7 @@ fn stubs(walk: &mut Walk<'_>, hints: &Hints<'_>, loader: &mut Loader) -> Vec<Dri
             version: None,
             reach,
             link: None,
+            link_passes: false,
             in_drivers_place: false,
         });
     }
@@ -167,9 +171,28 @@ fn smi(walk: &mut Walk<'_>) -> Option<DriverFile> {
         kind: if is_empty { DriverFileKind::Empty } else { DriverFileKind::Program },
         version: None,
         reach: None,
+        link_passes: link.is_some() && passes(walk),
         link,
         in_drivers_place: true,
     })
+}
+
+/// A hook that looks from the host's root comes from there to a program of the image: no link on the way is absolute,
+/// and the file has the mode of the host's.
+fn passes(walk: &mut Walk<'_>) -> bool {
+    let mut path = SMI.to_owned();
+    for _ in 0..LINKS {
+        let Ok(link) = walk.rootfs.link(&path) else { return false };
+        let Some(target) = link else {
+            let stat = walk.rootfs.stat(&path).ok().flatten();
+            return stat.is_some_and(|stat| stat.kind == NodeKind::File && stat.mode & 0o7777 == 0o755);
+        };
+        if target.is_absolute() {
+            return false;
+        }
+        path = format!("{}/{}", parent(&path), target.display());
+    }
+    false
 }
 
 /// A directory of the toolkit's stubs.
@@ -266,6 +289,27 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert!(found[0].reach.is_none() && !found[0].in_drivers_place);
         assert!(found[1].kind == DriverFileKind::Program && found[1].link.is_some());
+    }
+
+    #[test]
+    fn a_link_passes_where_the_hook_comes_by_it_to_a_program_of_the_image() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let passes = |target: &str, mode: u32| {
+            let world = World::new();
+            let smi = "usr/lib/nvidia/nvidia-smi";
+            world.file(smi, 1 << 10).file(&format!("{MULTIARCH}/libcuda.so.535.54.03"), 28 << 20);
+            fs::set_permissions(world.dir.path().join(smi), fs::Permissions::from_mode(mode)).unwrap();
+            world.link("usr/bin/nvidia-smi", target).link("usr/bin/by-two", "../lib/nvidia/nvidia-smi");
+            let found = world.found();
+            let smi = found.iter().find(|file| file.path == SMI).unwrap();
+            assert!(smi.link.is_some(), "{target}");
+            smi.link_passes
+        };
+        assert!(passes("../lib/nvidia/nvidia-smi", 0o755));
+        assert!(passes("by-two", 0o755));
+        assert!(!passes("../lib/nvidia/nvidia-smi", 0o555), "the host's program has another mode");
+        assert!(!passes("/usr/lib/nvidia/nvidia-smi", 0o755), "a file of the host's root");
+        assert!(!passes("../lib/nvidia/absent", 0o755));
     }
 
     #[test]

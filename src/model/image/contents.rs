@@ -40,6 +40,8 @@ pub struct DriverFile {
     pub reach: Option<Reach>,
     /// A link of the name under which NVIDIA's tools bring the host's own on some machines; `None`: there is none.
     pub link: Option<String>,
+    /// That link leads, by relative links alone, to a file of mode 0755, as the host's programs are.
+    pub link_passes: bool,
     /// NVIDIA's tools bring the host's into the same directory.
     pub in_drivers_place: bool,
 }
