@@ -1,6 +1,6 @@
 //! Files of the driver that an image brings: they belong to the host, whose own are put into each container.
 
-use super::libcuda::{by_file, comes_after_driver, of_driver};
+use super::libcuda::{by_file, comes_after_driver, keeps_environment, of_driver};
 use super::meant;
 use crate::checks::not_applicable;
 use crate::knowledge::driver_capabilities::Capabilities;
@@ -222,7 +222,7 @@ fn stub(facts: &Facts<'_>) -> Judgement {
             continue;
         }
         let is_variable = reach.source == "LD_LIBRARY_PATH";
-        let sure = if is_variable { Some(true) } else { by_file(facts, reach)?.map(|_| false) };
+        let sure = if is_variable { Some(keeps_environment(facts)) } else { by_file(facts, reach)?.map(|_| false) };
         let Some(sure) = sure else { continue };
         let Some(certain) = meant::computes(facts)? else { return not_applicable() };
         let (severity, message) =
@@ -392,5 +392,11 @@ mod tests {
         let mut sleeping = with(World::cdi(1), std::slice::from_ref(&variable));
         sleeping.container.args = Observed::Known(vec!["sleep".into(), "1".into()]);
         assert_eq!(sleeping.failure(STUB).severity, Severity::Warning);
+        // who sets up another environment may take the stubs out of it
+        for world in [legacy(), World::cdi(1), image(legacy())] {
+            let mut choosing = with(world, std::slice::from_ref(&variable));
+            choosing.container.args = Observed::Known(vec!["conda".into(), "run".into(), "python".into()]);
+            assert_eq!(choosing.failure(STUB).severity, Severity::Warning);
+        }
     }
 }

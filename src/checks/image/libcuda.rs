@@ -146,9 +146,13 @@ fn by_loader<'a>(facts: &Facts<'_>, compat: &'a [Compat]) -> Result<Option<(&'a 
         return Ok(None);
     }
     let first = if reach.source.starts_with('/') { by_file(facts, reach)? } else { Some(true) };
-    // a command may set up another environment before anything is loaded
-    let told = facts.container.args.seen().is_none_or(|args| !chooses_environment(args));
+    let told = keeps_environment(facts);
     Ok(first.map(|sure| (compat, reach.source.clone(), sure && told)))
+}
+
+/// Nothing speaks for the command setting up another environment before anything is loaded.
+pub(super) fn keeps_environment(facts: &Facts<'_>) -> bool {
+    facts.container.args.seen().is_none_or(|args| !chooses_environment(args))
 }
 
 /// Whether a file of the loader's configuration comes before what NVIDIA's tools tell ldconfig, and whether that is
