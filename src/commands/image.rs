@@ -12,6 +12,7 @@ use crate::commands::output::{Failed, conclude};
 use crate::commands::setting;
 use crate::commands::watch::Watch;
 use crate::knowledge::answer;
+use crate::knowledge::architecture::runs_on;
 use crate::knowledge::require::declared;
 use crate::model::{Facts, Host, Image, Knowledge, Place, Report};
 use crate::policy::{self, Policy};
@@ -86,7 +87,8 @@ fn read(
         })?;
         let mut image = image::examine(&found);
         answer::tell(&mut image, &found.configuration.environment, knowledge);
-        let about = about(&found, &image, asked.depth);
+        let mut about = about(&found, &image, asked.depth);
+        about.remarks.extend(other_processor(&image, &target.architecture));
         images.insert(target.architecture.clone(), Read { found, image, about });
     }
     Ok(images)
@@ -107,8 +109,30 @@ fn about(found: &Found, image: &Image, depth: cli::Depth) -> About {
     }
 }
 
+/// A source with one image hands it over, whatever processor it is for.
+fn other_processor(image: &Image, wanted: &str) -> Option<String> {
+    let its = image.architecture.seen()?.as_ref().filter(|its| !runs_on(its, wanted))?;
+    Some(format!("it is for {its}, not for {wanted}, which was looked for: --platform says which is meant"))
+}
+
 fn judge(read: &Read, host: &Host, knowledge: &Knowledge, policy: &Policy, ignore: &[String]) -> Report {
     let container = container::of_image(&read.found.configuration, host);
     let facts = Facts { host, image: &read.image, container: &container, knowledge, place: Place::Image };
     policy::report(policy, Some(&container), ignore, checks::judge(&facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Observed;
+
+    #[test]
+    fn an_image_for_another_processor_than_the_one_looked_for_is_said() {
+        let of = |its: Option<&str>, wanted: &str| {
+            let image = Image { architecture: Observed::Known(its.map(str::to_owned)), ..Image::default() };
+            other_processor(&image, wanted)
+        };
+        assert!(of(Some("arm64"), "amd64").unwrap().contains("it is for arm64"));
+        assert_eq!((of(Some("amd64"), "amd64"), of(Some("386"), "amd64"), of(None, "amd64")), (None, None, None));
+    }
 }

@@ -17,8 +17,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
 }];
 
 fn no_gpu_host(facts: &Facts<'_>) -> Judgement {
-    // a stated driver is a target, with or without a GPU
-    if facts.host.driver.version.seen().is_some_and(Option::is_some) || facts.host.has_gpu()? {
+    if facts.host.is_target()? {
         return Ok(Outcome::Pass);
     }
     Failure::new(Severity::Note, NO_GPU).saw("host.gpus", "none", "/sys/bus/pci/devices").found()

@@ -36,7 +36,7 @@ fn is_for_this_machine(facts: &Facts<'_>) -> Result<bool, Unknown> {
     if host.platform != Platform::Native || *container.gpu_given.known()? == Given::None {
         return Ok(false);
     }
-    Ok(host.driver.version.seen().is_some_and(Option::is_some) || host.has_gpu()?)
+    host.is_target()
 }
 
 /// The container was given a GPU that it reaches through `/dev/nvidia*` of this machine.

@@ -27,12 +27,13 @@ pub(super) const CHECKS: &[Check] = &[Check {
 fn image_arch_mismatch(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let demanded = container.wants_gpu.strength == Strength::Demand;
-    let by_files = facts.place == Place::Image && facts.image.cuda.seen().is_some_and(Option::is_some);
+    let is_image = facts.place == Place::Image;
+    let asked = demanded || container.wants_gpu.is_asked();
     // on the CPU an image may run emulated, slowly and rightly
-    if !demanded && !container.wants_gpu.is_asked() && !by_files {
+    if !asked && (!is_image || facts.image.cuda.seen() == Some(&None)) {
         return not_applicable();
     }
-    if facts.place == Place::Image && !facts.host.has_gpu()? {
+    if is_image && !facts.host.is_target()? {
         return not_applicable();
     }
     if !demanded && *container.gpu_given.known()? == Given::None {
@@ -42,6 +43,9 @@ fn image_arch_mismatch(facts: &Facts<'_>) -> Judgement {
     let host = facts.host.architecture.known()?;
     if runs_on(image, host) {
         return Ok(Outcome::Pass);
+    }
+    if !asked {
+        facts.image.cuda.known()?;
     }
     Failure::new(Severity::Error, MISMATCH)
         .foreign("image", image)
@@ -58,8 +62,9 @@ fn image_arch_mismatch(facts: &Facts<'_>) -> Judgement {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::Observed;
-    use crate::model::container::{LegacyState, Strength};
+    use crate::model::container::{Given, LegacyState, Strength};
+    use crate::model::observed::NOT_STATED;
+    use crate::model::{Host, Observed, Place};
 
     const ID: &str = "image-arch-mismatch";
 
@@ -76,6 +81,25 @@ mod tests {
         world.silent(ID);
         world.container.wants_gpu.strength = Strength::Demand;
         world.failure(ID);
+    }
+
+    #[test]
+    fn of_an_image_its_files_ask_and_a_driver_alone_is_a_machine_to_judge_for() {
+        let mut world = amd64_on_arm64(World { place: Place::Image, ..World::plain() });
+        world.container.gpu_given = Observed::Known(Given::LegacyHook);
+        world.silent(ID);
+        world.image.cuda = Observed::Known(Some("/usr/local/cuda/lib64".into()));
+        world.failure(ID);
+        let architecture = world.host.architecture.clone();
+        world.host = Host { architecture, ..Host::unseen("the command line", NOT_STATED) };
+        world.unknown(ID);
+        world.host.driver.version = Observed::Known(Some("580.95.05".parse().unwrap()));
+        world.failure(ID);
+        // files that nobody read may ask, which counts where it cannot run
+        world.image.cuda = unseen();
+        world.unknown(ID);
+        world.image.architecture = Observed::Known(Some("arm64".into()));
+        world.silent(ID);
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn compute_missing(facts: &Facts<'_>) -> Judgement {
     let by_hook = has_legacy_hook(container)? && reads_variables(container);
     // an image is judged as if a GPU were asked for
     let is_image = facts.place == Place::Image;
-    let asked = container.wants_gpu.is_asked() || (is_image && facts.host.has_gpu()?);
+    let asked = container.wants_gpu.is_asked() || (is_image && facts.host.is_target()?);
     if !asked || !(by_cdi || by_hook) {
         return not_applicable();
     }
@@ -173,8 +173,9 @@ fn another_part(facts: &Facts<'_>, work: &'static str, sign: Word, words: &[&'st
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::container::{Given, LegacyState, Scheduler, Strength};
-    use crate::model::{Observed, Severity};
+    use crate::model::container::{Given, LegacyState, Scheduler, Strength, Wants};
+    use crate::model::observed::NOT_STATED;
+    use crate::model::{Host, Observed, Place, Severity};
 
     const COMPUTE: &str = "capability-compute-missing";
     const VIDEO: &str = "capability-video-missing";
@@ -279,6 +280,15 @@ mod tests {
         world.set("CUDA_VERSION", "9.0.176");
         world.unset("NVIDIA_DRIVER_CAPABILITIES");
         world.silent(COMPUTE);
+    }
+
+    #[test]
+    fn an_image_is_judged_for_a_driver_alone_too() {
+        let mut world = World { place: Place::Image, ..with("utility") };
+        world.container.wants_gpu = Wants::default();
+        world.host = Host::unseen("the command line", NOT_STATED);
+        world.host.driver.version = Observed::Known(Some("580.95.05".parse().unwrap()));
+        assert_eq!(world.failure(COMPUTE).severity, Severity::Warning);
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn for_one(answer: &Answer<'_>, image: &Image, about: &About) -> String {
         }
         Verdict::Skip => "it wants no GPU".to_owned(),
         Verdict::Pass if has_nothing_for_gpus(image, about) => "nothing in it needs a GPU".to_owned(),
-        Verdict::Pass if no_target(host) => {
+        Verdict::Pass if host.is_target() == Ok(false) => {
             let whose = text::shown(answer.host);
             format!("nothing is found against it, but {whose} has no GPU: name what it is for by --driver and --gpu")
         }
@@ -92,10 +92,6 @@ fn has_nothing_for_gpus(image: &Image, about: &About) -> bool {
         && image.cuda.seen().is_some_and(Option::is_none)
         && image.frameworks.seen().is_some_and(|list| list.items.is_empty() && list.unread.is_empty())
         && image.runtimes.seen().is_some_and(|list| list.items.is_empty() && list.unread.is_empty())
-}
-
-fn no_target(host: &Host) -> bool {
-    host.has_gpu() == Ok(false) && !host.driver.version.seen().is_some_and(Option::is_some)
 }
 
 /// What was left out when a machine was stated.

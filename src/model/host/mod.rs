@@ -142,6 +142,11 @@ impl Host {
         Ok(on_bus)
     }
 
+    /// There is something to judge an image against: a driver, seen or stated, or a GPU.
+    pub fn is_target(&self) -> Result<bool, super::Unknown> {
+        Ok(self.driver.version.seen().is_some_and(Option::is_some) || self.has_gpu()?)
+    }
+
     /// The toolkit's release, if it is installed and known.
     pub fn toolkit_release(&self) -> Option<&Release> {
         self.toolkit.version.seen().and_then(Option::as_ref)
