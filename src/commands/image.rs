@@ -105,6 +105,7 @@ fn about(found: &Found, image: &Image, depth: cli::Depth) -> About {
         id: found.id.clone(),
         requirements: requirements.iter().map(|one| format!("{}={}", one.variable, one.value)).collect(),
         gpu_archs: gpu_archs(image),
+        asks_for_gpu: container::of_image(&found.configuration, &Host::default()).wants_gpu.is_asked(),
         remarks: found.remarks.clone(),
     }
 }

@@ -24,6 +24,9 @@ pub struct About {
     pub requirements: Vec<String>,
     /// Which GPUs it has machine code for (`sm_90`), and from which PTX can be made for newer ones (`compute_90`).
     pub gpu_archs: Option<Vec<String>>,
+    /// Its configuration asks for a GPU.
+    #[serde(skip)]
+    pub asks_for_gpu: bool,
     /// What the user should know of the source.
     #[serde(skip)]
     pub remarks: Vec<String>,
@@ -211,6 +214,7 @@ mod tests {
             id: Some("sha256:00".to_owned()),
             requirements: vec!["cuda>=12.8".to_owned()],
             gpu_archs: gpu_archs(image),
+            asks_for_gpu: false,
             remarks: vec!["podman has another image of this name".to_owned()],
         }
     }

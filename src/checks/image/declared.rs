@@ -124,8 +124,8 @@ fn no_minimum(facts: &Facts<'_>) -> Judgement {
         return Ok(Outcome::Pass);
     }
     let needs = needs::of(facts)?;
-    // what was not looked at may say it
-    if !needs.all.is_empty() || !needs.complete || needs::of_image(facts)?.is_some() {
+    // what was not looked at may say it, and so may a framework of which it is not known here
+    if !facts.image.frameworks.known()?.items.is_empty() || !needs.all.is_empty() || !needs.complete || needs::of_image(facts)?.is_some() {
         return Ok(Outcome::Pass);
     }
     Failure::new(Severity::Note, NO_MINIMUM).found()
@@ -204,6 +204,11 @@ mod tests {
         versioned.set("CUDA_VERSION", "12.4.1");
         versioned.silent(id);
         image().framework("torch", "2.9.0+cu128", "12.8").silent(id);
+        let mut of_unknown_cuda = image().framework("onnxruntime", "1.20.0", "12.8");
+        let Observed::Known(frameworks) = &mut of_unknown_cuda.image.frameworks else { panic!() };
+        frameworks.items[0].build = crate::model::image::Build::Unknown;
+        frameworks.items[0].cuda = None;
+        of_unknown_cuda.silent(id);
         image().in_part().silent(id);
         let mut plain = World { place: Place::Image, ..World::plain() };
         plain.container.gpu_given = Observed::Known(crate::model::container::Given::LegacyHook);

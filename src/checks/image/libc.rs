@@ -25,7 +25,8 @@ pub(super) const CHECKS: &[Check] = &[Check {
 }];
 
 fn musl(facts: &Facts<'_>) -> Judgement {
-    if !meant::has_gpu(facts)? {
+    // an image of which nobody says that it needs a GPU is rightly small
+    if !meant::has_gpu(facts)? || (facts.place == Place::Image && !meant::is_for_gpu(facts)?) {
         return not_applicable();
     }
     match facts.image.libc.known()? {
@@ -60,6 +61,9 @@ mod tests {
         let mut plain = World::plain();
         plain.image.libc = Observed::Known(Some(libc(LibcKind::Musl)));
         plain.silent(ID);
+        let mut for_cpu = World { place: Place::Image, ..plain.clone() };
+        for_cpu.container.gpu_given = Observed::Known(crate::model::container::Given::LegacyHook);
+        for_cpu.silent(ID);
         let mut bare = World { place: Place::Image, host: World::bare_host(), ..plain };
         bare.container.gpu_given = Observed::Known(crate::model::container::Given::LegacyHook);
         bare.silent(ID);

@@ -88,6 +88,7 @@ fn place(name: &str, host: &Host) -> String {
 
 fn has_nothing_for_gpus(image: &Image, about: &About) -> bool {
     about.depth == "files"
+        && !about.asks_for_gpu
         && about.requirements.is_empty()
         && image.cuda.seen().is_some_and(Option::is_none)
         && image.frameworks.seen().is_some_and(|list| list.items.is_empty() && list.unread.is_empty())
@@ -125,10 +126,13 @@ mod tests {
     }
 
     fn said(name: &str, host: &Host, image: &Image, depth: &'static str) -> String {
+        said_of(name, host, image, &About { depth, ..About::default() })
+    }
+
+    fn said_of(name: &str, host: &Host, image: &Image, about: &About) -> String {
         let report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() };
         let subjects = Subjects { host: Some(host), ..Subjects::default() };
-        let about = About { depth, ..About::default() };
-        for_one(&Answer { host: name, report: &report, subjects }, image, &about)
+        for_one(&Answer { host: name, report: &report, subjects }, image, about)
     }
 
     fn stated(driver: Option<&str>) -> Host {
@@ -159,5 +163,7 @@ mod tests {
         here.laid_out = true;
         assert_eq!(said("a.json", &here, &image(), "files"), "nothing is found against it on a.json");
         assert_eq!(said("this machine", &here, &Image::default(), "files"), "nothing in it needs a GPU");
+        let asks = About { depth: "files", asks_for_gpu: true, ..About::default() };
+        assert_eq!(said_of("a.json", &here, &Image::default(), &asks), "nothing is found against it on a.json");
     }
 }
