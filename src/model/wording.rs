@@ -50,8 +50,13 @@ pub fn quote(foreign: &str) -> String {
     out
 }
 
-/// Puts the arguments into a template. An argument that the template names and nobody gave stays as
-/// `{name}`, which a test over every check would show.
+/// The name of an argument, which stands in braces in a template.
+pub fn is_argument(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+/// Puts the arguments into a template. An argument that the template names and nobody gave is a defect of a check,
+/// which its tests show; a program that is in use says `{name}` and goes on.
 pub fn fill(template: &str, args: &[(&'static str, Arg)]) -> String {
     let mut out = String::with_capacity(template.len() + 32);
     let mut rest = template;
@@ -62,10 +67,14 @@ pub fn fill(template: &str, args: &[(&'static str, Arg)]) -> String {
             rest = &rest[open..];
             break;
         };
-        match args.iter().find(|(name, _)| *name == &after[..close]) {
+        let wanted = &after[..close];
+        match args.iter().find(|(name, _)| *name == wanted) {
             Some((_, Arg::Ours(value))) => out.push_str(value),
             Some((_, Arg::Foreign(value))) => out.push_str(&quote(value)),
-            None => out.push_str(&rest[open..=open + 1 + close]),
+            None => {
+                debug_assert!(!is_argument(wanted), "nobody gave {wanted} for: {template}");
+                out.push_str(&rest[open..=open + 1 + close]);
+            }
         }
         rest = &after[close + 1..];
     }
@@ -116,7 +125,14 @@ mod tests {
     fn arguments_are_put_where_the_template_names_them() {
         let args = [("node", Arg::Ours("/dev/nvidia0".into())), ("value", Arg::Foreign("{node}".into()))];
         assert_eq!(fill("{node} is absent; {value} wants it{", &args), "/dev/nvidia0 is absent; \"{node}\" wants it{");
-        assert_eq!(fill("{nobody} gave", &args), "{nobody} gave");
+        assert_eq!(fill("docker inspect -f '{{.Id}}'", &args), "docker inspect -f '{{.Id}}'");
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "nobody gave absent")]
+    fn an_argument_that_nobody_gave_is_a_defect() {
+        fill("{absent} gave", &[]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::json::SCHEMA_VERSION;
 use super::sheet::Sheet;
 use super::text::Detail;
+use crate::model::wording::is_argument;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -85,7 +86,9 @@ fn as_json(lines: &[Line], cause: &Explained) -> Value {
         .remedy
         .iter()
         .map(|step| match step.command {
-            Some(command) => json!({"action": step.action, "text": plain(step.text), "command": plain(command)}),
+            Some(command) => {
+                json!({"action": step.action, "text": plain(step.text), "command": plain_command(command)})
+            }
             None => json!({"action": step.action, "text": plain(step.text)}),
         })
         .collect();
@@ -165,26 +168,52 @@ fn one(out: &mut String, number: usize, cause: &Explained, of: usize, detail: De
         let label = if place == 0 { "do  " } else { "or  " };
         let _ = writeln!(out, "    {GREEN}{label}{GREEN:#}    {}", plain(step.text));
         if let Some(command) = step.command {
-            let _ = writeln!(out, "            {BOLD}{}{BOLD:#}", plain(command));
+            let _ = writeln!(out, "            {BOLD}{}{BOLD:#}", plain_command(command));
         }
     }
 }
 
-/// What stands in general for an argument that only a finding has.
-const GENERAL: [(&str, &str); 9] = [
-    ("way", "--gpus all (docker, nerdctl) or --device nvidia.com/gpu=all (podman)"),
-    ("smallest", "that offers the image's CUDA"),
+/// What stands in a step's text for an argument that only a finding has.
+const GENERAL: [(&str, &str); 20] = [
+    ("capability", "of the GPU"),
+    ("directory", "the directory"),
+    ("engine", "the engine"),
     ("full", "of the image's CUDA"),
-    ("needed", "that reads it"),
+    ("host", "of the machine"),
+    ("install", "as its project says"),
     ("major", "that the driver offers"),
+    ("name", "the variable"),
+    ("needed", "that reads it"),
+    ("newest", "that still has the GPU"),
     ("offered", "that the driver offers"),
     ("package", "cuda-compat-MAJOR-MINOR"),
-    ("capability", "of the GPU"),
-    ("newest", "that still has the GPU"),
+    ("packages", "the packages with them"),
+    ("platform", "the machine's platform"),
+    ("smallest", "that offers the image's CUDA"),
+    ("spec", "the specification"),
+    ("then", "nobody reads the requirements then"),
+    ("unmet", "the image's requirements"),
+    ("version", "of the driver's version"),
+    ("way", "--gpus all (docker, nerdctl) or --device nvidia.com/gpu=all (podman)"),
 ];
 
-/// A template without a finding to fill it: `{node}` is said as `NODE`, where there are no words for it in general.
-pub(super) fn plain(template: &str) -> String {
+/// The same in a step's command.
+const IN_COMMANDS: [(&str, &str); 1] = [("register", "nvidia-ctk runtime configure --runtime=ENGINE")];
+
+/// What is left out without a finding.
+const LEFT_OUT: [&str; 1] = ["spelling"];
+
+/// A step's text without a finding to fill it.
+pub(super) fn plain(text: &str) -> String {
+    in_general(text, &GENERAL)
+}
+
+/// A step's command without a finding to fill it: `{node}` is said as `NODE`.
+pub(super) fn plain_command(command: &str) -> String {
+    in_general(command, &IN_COMMANDS)
+}
+
+fn in_general(template: &str, words: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -194,15 +223,14 @@ pub(super) fn plain(template: &str) -> String {
             rest = after;
             continue;
         };
-        if name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') && !name.is_empty() {
-            match GENERAL.iter().find(|(known, _)| *known == name) {
-                Some((_, words)) => out.push_str(words),
-                None => out.push_str(&name.to_ascii_uppercase()),
-            }
-        } else {
+        if !is_argument(name) {
             out.push('{');
             out.push_str(name);
             out.push('}');
+        } else if let Some((_, words)) = words.iter().find(|(known, _)| *known == name) {
+            out.push_str(words);
+        } else if !LEFT_OUT.contains(&name) {
+            out.push_str(&name.to_ascii_uppercase());
         }
         rest = behind;
     }
@@ -225,8 +253,34 @@ mod tests {
 
     #[test]
     fn templates_show_what_would_stand_there() {
-        assert_eq!(plain("chmod 666 {node} of {a} {"), "chmod 666 NODE of A {");
-        assert_eq!(plain("docker inspect -f '{{.Id}}' {Name}"), "docker inspect -f '{{.Id}}' {Name}");
+        assert_eq!(plain("--device {node} of {engine} {"), "--device NODE of the engine {");
+        assert_eq!(plain_command("chmod 666 {node} of {a} {"), "chmod 666 NODE of A {");
+        assert_eq!(plain_command("docker inspect -f '{{.Id}}' {Name}"), "docker inspect -f '{{.Id}}' {Name}");
+    }
+
+    /// Names of arguments that people put something for by themselves, as they do in manuals.
+    const SAID_BY_NAME: [&str; 6] = ["channel", "engine", "instance", "kernel", "node", "spec"];
+
+    fn names(template: &str) -> Vec<&str> {
+        let parts = template.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0));
+        parts.filter(|name| is_argument(name)).collect()
+    }
+
+    #[test]
+    fn no_step_of_a_check_or_page_shows_a_name_that_nobody_understands() {
+        let checks = crate::checks::all().map(|(_, check)| (check.id, check.remedy));
+        let pages = crate::knowledge::pages::all().map(|(_, page)| (page.id, page.remedy));
+        for (id, step) in checks.chain(pages).flat_map(|(id, remedy)| remedy.iter().map(move |step| (id, step))) {
+            let said = |name: &str, words: &[(&str, &str)]| {
+                words.iter().any(|(known, _)| *known == name) || LEFT_OUT.contains(&name)
+            };
+            for name in names(step.text) {
+                assert!(said(name, &GENERAL) || name == "node", "{id}: no words for {name} in {}", step.text);
+            }
+            for name in step.command.map(names).unwrap_or_default() {
+                assert!(said(name, &IN_COMMANDS) || SAID_BY_NAME.contains(&name), "{id}: no words for {name}");
+            }
+        }
     }
 
     #[test]

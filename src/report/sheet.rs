@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::explained::plain;
+use super::explained::{plain, plain_command};
 use crate::model::{Check, Family, Page, Place, Severity, Sign, Step};
 
 /// What the command line does not know yet.
@@ -118,7 +118,7 @@ impl Sheet {
             let _ = writeln!(out, "{}", if n == 0 { "to do" } else { "or" });
             let _ = writeln!(out, "  {}", plain(step.text));
             if let Some(command) = step.command {
-                let _ = writeln!(out, "    {}", plain(command));
+                let _ = writeln!(out, "    {}", plain_command(command));
             }
         }
         out.trim_end().to_owned()
@@ -155,7 +155,7 @@ impl Sheet {
             let _ = writeln!(out, "* To verify: `{command}`");
         }
         for step in self.remedy {
-            let command = step.command.map(|command| format!(" `{}`", plain(command))).unwrap_or_default();
+            let command = step.command.map(|command| format!(" `{}`", plain_command(command))).unwrap_or_default();
             let _ = writeln!(out, "* To do: {}{command}", plain(step.text));
         }
         out

@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &["driver {version} is loaded, but there is no {libraries} below {root} ({source})"],
         remedy: &[Step {
             action: Action::ChangePackages,
-            text: "Install the driver's libraries of version {version}, or name the right root with --driver-root.",
+            text: "Install the driver's libraries ({version}), or name the right root with --driver-root.",
             command: None,
         }],
         severities: &[Severity::Error, Severity::Warning],

@@ -125,7 +125,11 @@ fn no_minimum(facts: &Facts<'_>) -> Judgement {
     }
     let needs = needs::of(facts)?;
     // what was not looked at may say it, and so may a framework of which it is not known here
-    if !facts.image.frameworks.known()?.items.is_empty() || !needs.all.is_empty() || !needs.complete || needs::of_image(facts)?.is_some() {
+    if !facts.image.frameworks.known()?.items.is_empty()
+        || !needs.all.is_empty()
+        || !needs.complete
+        || needs::of_image(facts)?.is_some()
+    {
         return Ok(Outcome::Pass);
     }
     Failure::new(Severity::Note, NO_MINIMUM).found()

@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     messages: &[MISMATCH],
     remedy: &[Step {
         action: Action::ChangeImage,
-        text: "Use an image for {host}, for example with --platform linux/{host}.",
+        text: "Use an image for {platform}: --platform takes it where there are several.",
         command: None,
     }],
     severities: &[Severity::Error],
@@ -50,6 +50,7 @@ fn image_arch_mismatch(facts: &Facts<'_>) -> Judgement {
     Failure::new(Severity::Error, MISMATCH)
         .foreign("image", image)
         .arg("host", oci_name(host))
+        .arg("platform", format!("linux/{}", oci_name(host)))
         .saw(
             "image.architecture",
             image,
