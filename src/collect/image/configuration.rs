@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::json;
 use crate::model::Unseen;
 use crate::model::image::{Configuration, HealthCheck};
 
@@ -42,8 +43,7 @@ struct RootFs {
 
 /// Reads one.
 pub(super) fn parse(bytes: &[u8]) -> Result<Configuration, Unseen> {
-    let written: Written = serde_json::from_slice(bytes)
-        .map_err(|error| Unseen::new("the image's configuration", format!("is no such JSON ({error})")))?;
+    let written: Written = json::read("the image's configuration", bytes)?;
     let config = written.config.unwrap_or_default();
     let variable = |entry: String| {
         let (name, value) = entry.split_once('=').unwrap_or((&entry, ""));

@@ -21,6 +21,8 @@ mod driver;
 #[cfg(all(feature = "cli", any(feature = "fuzzing", test)))]
 pub mod fuzzing;
 #[cfg(feature = "cli")]
+mod json;
+#[cfg(feature = "cli")]
 mod layer;
 mod missing;
 mod places;

@@ -27,6 +27,10 @@ pub(super) fn python_packages(
         packages.iter().filter_map(|package| package.runtime(directory)).take(MOST_NAMED).collect();
     for package in &packages {
         let Some(recognised) = of_package(&package.name, package.version, &beside) else { continue };
+        if found.frameworks.len() >= MOST_FRAMEWORKS {
+            found.open = Some(Unseen::new(directory, "there are more frameworks than are kept"));
+            break;
+        }
         let mut framework = Framework {
             name: recognised.name.to_owned(),
             version: package.version.to_owned(),
@@ -44,11 +48,7 @@ pub(super) fn python_packages(
         let major = framework.cuda.as_ref().map(|cuda| cuda.number(0));
         let borne_out = runtimes.iter().all(|runtime| Some(runtime.version.number(0)) == major) && !runtimes.is_empty();
         framework.sure |= framework.build == Build::Cuda && borne_out;
-        if found.frameworks.len() < MOST_FRAMEWORKS {
-            found.frameworks.push(framework);
-        } else {
-            found.open = Some(Unseen::new(directory, "there are more frameworks than are kept"));
-        }
+        found.frameworks.push(framework);
     }
     for runtime in runtimes {
         if found.runtimes.iter().any(|other| other.version == runtime.version) {
@@ -110,7 +110,7 @@ impl<'a> Package<'a> {
             "vllm" => !self.version.contains("+cpu"),
             "paddlepaddle_gpu" | "onnxruntime_gpu" | "tensorflow_gpu" => true,
             // its CUDA libraries come as packages of their own; `nvidia_ml_py` is for monitors
-            "tensorflow" => beside.iter().any(|other| other.starts_with("nvidia_cu")),
+            "tensorflow" => beside.range("nvidia_cu"..).next().is_some_and(|other| other.starts_with("nvidia_cu")),
             name => ["nvidia_cuda_runtime", "cupy_cuda", "jax_cuda"].iter().any(|start| name.starts_with(start)),
         }
     }

@@ -18,6 +18,8 @@ use crate::model::image::CompatNote;
 
 /// As many links as the kernel follows in one path.
 const HOPS: usize = 40;
+/// Bytes of them together, as of a path.
+const MOST_FOLLOWED: usize = 4096;
 
 /// A database of packages that lies unpacked; the largest have some hundred megabytes.
 const MOST_DATABASE: u64 = 1 << 30;
@@ -88,6 +90,7 @@ impl View {
         let mut rest: Vec<String> = clean(path).split('/').rev().map(str::to_owned).collect();
         let mut real = String::new();
         let mut hops = 0;
+        let mut followed = 0;
         while let Some(part) = rest.pop() {
             match part.as_str() {
                 "" | "." => continue,
@@ -101,7 +104,8 @@ impl View {
             match self.entries.get(&next) {
                 Some(Entry { kind: None, target, .. }) if follow_last || !rest.is_empty() => {
                     hops += 1;
-                    if hops > HOPS {
+                    followed += target.len();
+                    if hops > HOPS || followed > MOST_FOLLOWED {
                         return None;
                     }
                     if target.starts_with('/') {
@@ -169,10 +173,17 @@ impl Files for View {
         let Some(real) = self.real(path, true) else { return Ok(None) };
         let below = if real == "/" { real.clone() } else { format!("{real}/") };
         let mut names = BTreeSet::new();
-        for (path, _) in self.entries.range(below.clone()..).take_while(|(path, _)| path.starts_with(&below)) {
-            if let Some(name) = path[below.len()..].split('/').next().filter(|name| !name.is_empty()) {
-                names.insert(name);
-            }
+        let mut entries = self.entries.range(below.clone()..);
+        while let Some(rest) = entries.next().and_then(|(path, _)| path.strip_prefix(&below)) {
+            let name = match rest.split_once('/') {
+                Some((name, _)) => {
+                    // on to what is behind all that lies below it: `0` comes next to the slash
+                    entries = self.entries.range(format!("{below}{name}0")..);
+                    name
+                }
+                None => rest,
+            };
+            names.insert(name);
             if names.len() > limit {
                 return Err(Unseen::new(path, format!("more than {limit} names")));
             }

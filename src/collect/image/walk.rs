@@ -26,7 +26,7 @@ pub(super) struct Walk<'a> {
     files: usize,
     /// Where something will be mounted that this tree does not show.
     mounts: Vec<String>,
-    /// Directories that were listed, with the names in them.
+    /// Directories that were listed, with the names in them, sorted.
     listed: Vec<(String, Vec<String>)>,
     /// What could not be looked at, and may hold something.
     unread: Option<Unseen>,
@@ -66,7 +66,9 @@ impl<'a> Walk<'a> {
         let before = self.unread.is_none();
         let names = self.list(path);
         if before && self.unread.is_none() {
-            self.listed.push((path.to_owned(), names.clone()));
+            let mut sorted = names.clone();
+            sorted.sort_unstable();
+            self.listed.push((path.to_owned(), sorted));
         }
         names
     }
@@ -76,7 +78,7 @@ impl<'a> Walk<'a> {
         self.listed.iter().any(|(parent, names)| {
             let first =
                 below(path, parent).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.split('/').next());
-            first.is_some_and(|first| !names.iter().any(|name| name == first))
+            first.is_some_and(|first| names.binary_search_by(|name| name.as_str().cmp(first)).is_err())
         })
     }
 

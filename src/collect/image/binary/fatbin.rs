@@ -19,6 +19,8 @@ pub(super) const ENTRY: usize = 64;
 /// The architectures of a container, and different sets of them in a file: nvcc makes some twenty.
 const MOST_ARCHITECTURES: usize = 64;
 const MOST_GROUPS: usize = 1024;
+/// Architectures in all of these sets.
+const MOST_TARGETS: usize = 4096;
 /// Places with containers: a section is one, and what is among data some thousands (cuSPARSELt 0.6: 2,494).
 const MOST_RUNS: usize = 1 << 16;
 
@@ -86,6 +88,7 @@ pub(super) struct Found {
     runs: Vec<Run>,
     /// Each with its number.
     groups: BTreeMap<Group, usize>,
+    targets: usize,
     /// Of the container that is being read.
     machine: BTreeSet<Target>,
     ptx: BTreeSet<Target>,
@@ -160,9 +163,12 @@ impl Found {
             return;
         }
         let next = self.groups.len();
-        if next >= MOST_GROUPS && !self.groups.contains_key(&key) {
-            run.lost = true;
-            return;
+        if !self.groups.contains_key(&key) {
+            if next >= MOST_GROUPS || self.targets >= MOST_TARGETS {
+                run.lost = true;
+                return;
+            }
+            self.targets += key.0.len() + key.1.len();
         }
         let number = *self.groups.entry(key).or_insert(next);
         match run.groups.iter_mut().find(|(known, _)| *known == number) {

@@ -10,11 +10,14 @@ use crate::model::image::{Manager, Package};
 const STATUS: &str = "/var/lib/dpkg/status";
 const PARTS: &str = "/var/lib/dpkg/status.d";
 /// All of interest, and what could not be read.
-pub(super) fn of(view: &View) -> (Vec<Package>, Vec<Unseen>) {
+pub(super) fn of(view: &View, most: usize) -> (Vec<Package>, Vec<Unseen>) {
     let mut found = Vec::new();
     let mut unread = Vec::new();
     let parts = super::names(view, PARTS).into_iter().filter(|name| !name.contains('.'));
     for path in [STATUS.to_owned()].into_iter().chain(parts.map(|name| format!("{PARTS}/{name}"))) {
+        if found.len() >= most {
+            break;
+        }
         add(view, &path, Database::Dpkg, &mut found, &mut unread);
     }
     // one of them is a link to the other, as a rule
@@ -25,6 +28,7 @@ pub(super) fn of(view: &View) -> (Vec<Package>, Vec<Unseen>) {
     for path in beside.iter().filter(|path| view.at(path).is_some_and(|(_, entry)| entry.size > 0)) {
         unread.push(Unseen::new(path, "packages in a form that is not read"));
     }
+    found.truncate(most);
     (found, unread)
 }
 

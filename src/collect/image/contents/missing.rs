@@ -49,7 +49,7 @@ pub(super) fn find(view: &View, found: &Found<'_>, image: &Image) -> Vec<Missing
         by_name.iter().filter(|library| !found.loadable.contains(&library.name)).cloned().collect();
     for (path, needed) in &found.asking {
         for name in needed.iter().filter(|name| !found.loadable.contains(*name)) {
-            if !all.iter().any(|other| other.name == *name) {
+            if all.len() < MOST && !all.iter().any(|other| other.name == *name) {
                 let needed_by = base_name(path).to_owned();
                 all.push(MissingLibrary { name: name.clone(), needed_by, source: (*path).to_owned() });
             }

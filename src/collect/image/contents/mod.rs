@@ -26,6 +26,9 @@ const CACHES: [&str; 3] = ["/.cache/pip/", "/.cache/uv/", "/.cache/conda/"];
 /// More libraries with code for GPUs than an image has, and more parts of them that cannot be read than are told.
 const MOST_CODE: usize = 8192;
 const MOST_UNREAD: usize = 16;
+/// Frameworks' own libraries, and libraries of CUDA that each of them needs.
+const MOST_ASKING: usize = 1024;
+const MOST_ASKED: usize = 64;
 
 /// Looks at all files.
 pub(super) fn look(view: &View, hints: &Hints<'_>) -> Image {
@@ -149,8 +152,8 @@ impl<'a> Found<'a> {
         } else if let Some(version) = binary.runtime.clone().filter(|_| !is_of_cuda(name)) {
             self.linked.push(CudaLibrary { version, source: path.to_owned(), linked_in: true });
         }
-        if missing::may_ask(path) {
-            let needed = binary.needed.iter().filter(|name| is_of_cuda(name)).cloned().collect();
+        if missing::may_ask(path) && self.asking.len() < MOST_ASKING {
+            let needed = binary.needed.iter().filter(|name| is_of_cuda(name)).take(MOST_ASKED).cloned().collect();
             self.asking.insert(path, needed);
         }
     }

@@ -14,16 +14,22 @@ const MOST_BYTES: usize = 64 << 10;
 
 /// All of them, and what could not be read. `of_python`: directories with packages of Python.
 pub(super) fn of(view: &View, of_python: &[String]) -> (Vec<Package>, Vec<Unseen>) {
-    let mut found = Vec::new();
+    let mut found: Vec<Package> = Vec::new();
+    // one more tells that there are more
+    let room = |found: &Vec<Package>| (MOST + 1).saturating_sub(found.len());
     for directory in of_python {
         let names = names(view, directory);
-        found.extend(names.iter().filter_map(|name| of_metadata(view, directory, name)));
+        let packages = names.iter().filter_map(|name| of_metadata(view, directory, name));
+        found.extend(packages.take(room(&found)));
     }
-    found.extend(installed(view).filter_map(|(path, _)| of_conda(path)));
-    let (of_system, unread) = databases::of(view);
+    let of_conda = installed(view).filter_map(|(path, _)| of_conda(path)).filter(|package| is_kept(&package.name));
+    found.extend(of_conda.take(room(&found)));
+    let (of_system, mut unread) = databases::of(view, room(&found));
     found.extend(of_system);
-    found.retain(|package: &Package| is_kept(&package.name));
-    found.truncate(MOST);
+    if found.len() > MOST {
+        found.truncate(MOST);
+        unread.push(Unseen::new("the image's packages", "there are more than are kept"));
+    }
     (found, unread)
 }
 

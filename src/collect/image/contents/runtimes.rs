@@ -1,5 +1,7 @@
 //! CUDA runtimes wherever they lie, and as exactly as anything tells.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use super::{Binary, Found, View};
@@ -9,7 +11,7 @@ use crate::collect::paths::below;
 use crate::knowledge::cuda::is_release;
 use crate::knowledge::toolkit::{base_name, parent};
 use crate::model::image::CudaLibrary;
-use crate::model::{CudaVersion, Image, Observed};
+use crate::model::{CudaVersion, Image, Observed, Unseen};
 
 /// Runtimes in all, and bytes of a toolkit's own file.
 const MOST: usize = 1024;
@@ -41,21 +43,28 @@ pub(super) fn add(view: &View, found: &Found<'_>, image: &mut Image) {
         }
     }
     items.extend(found.linked.iter().take(MOST.saturating_sub(items.len())).cloned());
-    for toolkit in super::names(view, TOOLKITS).iter().filter(|name| name.starts_with("cuda-")) {
-        let directory = format!("{TOOLKITS}/{toolkit}");
-        let has_one = |known: &CudaLibrary| {
-            let real = view.real(&known.source, true);
-            [Some(known.source.as_str()), real.as_deref()].into_iter().flatten().any(|p| below(p, &directory).is_some())
-        };
-        if !items.iter().any(has_one)
-            && let Some(library) = of_toolkit(view, &directory)
-        {
-            items.push(library);
-        }
+    let mut have = BTreeSet::new();
+    for known in items.iter() {
+        let real = view.real(&known.source, true);
+        have.extend([Some(&known.source), real.as_ref()].into_iter().flatten().filter_map(|path| toolkit_of(path)));
+    }
+    let toolkits = super::names(view, TOOLKITS);
+    let others = toolkits.iter().filter(|name| name.starts_with("cuda-") && !have.contains(name.as_str()));
+    let others = others.filter_map(|toolkit| of_toolkit(view, &format!("{TOOLKITS}/{toolkit}")));
+    items.extend(others.take(MOST.saturating_sub(items.len())));
+    if items.len() >= MOST {
+        let unseen = Unseen::new("the image's runtimes", "there are more than are kept");
+        known.unread.push(unseen.leaves_open("image.cuda_versions"));
     }
     if let Observed::Known(sign @ None) = &mut image.cuda {
         *sign = known.items.first().map(|library| library.source.clone());
     }
+}
+
+/// The directory of the toolkit that a file is of.
+fn toolkit_of(path: &str) -> Option<String> {
+    let rest = below(path, TOOLKITS)?.strip_prefix('/')?;
+    rest.split_once('/').map(|(toolkit, _)| toolkit.to_owned())
 }
 
 /// A package of Python that has brought the library.

@@ -11,7 +11,8 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
-use super::told::{Full, Place, Shared, Teller, Told};
+use super::teller::Teller;
+use super::told::{Full, Place, Shared, Told};
 use super::{MOST_LAYERS, Marks, attribute, merge};
 use crate::collect::image::telling::Interest;
 use crate::collect::image::view::{Content, View};

@@ -65,7 +65,7 @@ fn overlayfs_marks_are_understood_each_in_its_own_store() {
         fs::create_dir(upper.join("d")).unwrap();
         mknod(&upper.join("d/x.so"), SFlag::S_IFCHR, Mode::empty(), makedev(195, 0)).unwrap();
         let layers = vec![lower, upper];
-        let view = super::super::in_place(layers.clone(), marks).unwrap();
+        let view = super::super::in_place(&layers, marks).unwrap();
         assert_eq!((view.all_unread(), told(&view)), (&[][..], vec![("/a/version.py", 1)]));
         assert_eq!(view.read("/a/version.py", 10).unwrap().unwrap(), b"new");
         assert_eq!(view.stat("/d/x.so").unwrap().unwrap().kind, NodeKind::CharDevice);
@@ -73,7 +73,7 @@ fn overlayfs_marks_are_understood_each_in_its_own_store() {
         // an attribute of the image's own is no mark of the store
         let other = if marks == Marks::Trusted { Marks::User } else { Marks::Trusted };
         assert_eq!(
-            told(&super::super::in_place(layers, other).unwrap()),
+            told(&super::super::in_place(&layers, other).unwrap()),
             [("/a/b/version.py", 0), ("/a/version.py", 1)]
         );
     }
@@ -89,7 +89,7 @@ fn what_only_the_kernel_merges_is_given_up() {
         if !set(&layer.join(path), &name, "x") {
             return skip("the file system has no such attributes");
         }
-        let gave_up = super::super::in_place(vec![layer.clone()], Marks::User).unwrap_err();
+        let gave_up = super::super::in_place(std::slice::from_ref(&layer), Marks::User).unwrap_err();
         assert!(gave_up.source.ends_with(path), "{gave_up:?}");
         // of a plain root file system they say nothing
         assert_eq!(unpacked(&layer).unwrap().all_unread(), []);
@@ -106,7 +106,7 @@ fn without_the_right_to_see_marks_nothing_is_read_in_place() {
     let answer = child::run(std::time::Instant::now() + std::time::Duration::from_secs(20), 4096, |out| {
         use std::io::Write as _;
         caps::drop(None, CapSet::Effective, Capability::CAP_SYS_ADMIN).unwrap();
-        let seen = |marks| super::super::in_place(vec![layer.clone()], marks).map(|view| told(&view).len());
+        let seen = |marks| super::super::in_place(std::slice::from_ref(&layer), marks).map(|view| told(&view).len());
         let _ = write!(out, "{:?} {:?}", seen(Marks::Trusted).map_err(|unseen| unseen.reason), seen(Marks::User));
     });
     let answer = String::from_utf8(answer.unwrap().bytes).unwrap();

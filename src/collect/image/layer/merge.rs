@@ -42,20 +42,15 @@ pub(super) fn merge(layers: Vec<Result<Told, Unseen>>, shared: &Shared) -> (BTre
     let mut all = BTreeMap::new();
     for (number, mut entries) in kept {
         entries.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        // what lies in one directory stands together
-        let mut parent: Option<(Vec<u8>, bool)> = None;
+        let mut place = Place { upper: &upper, layer: number, directory: Vec::new(), levels: Vec::new() };
         for Kept { path, entry } in entries {
             let base = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-            if parent.as_ref().is_none_or(|(directory, _)| directory != &path[..base]) {
-                let directory = &path[..base];
-                let two = upper.is_two(directory, number);
-                if two {
-                    note(&mut unread, directory, "its layer has a file there, and other files below it");
-                }
-                parent = Some((directory.to_vec(), two || upper.hides_below(directory, number)));
+            let is_other = place.levels.is_empty() || place.directory != path[..base];
+            let Level { two, hidden, .. } = place.enter(&path[..base]);
+            if two && is_other {
+                note(&mut unread, &path[..base], "its layer has a file there, and other files below it");
             }
-            let below = parent.as_ref().is_some_and(|(_, hidden)| *hidden);
-            if below || upper.hides(&path, entry.kind == Some(NodeKind::Directory), number) {
+            if two || hidden || upper.hides(&path, entry.kind == Some(NodeKind::Directory), number) {
                 continue;
             }
             all.insert(format!("/{}", String::from_utf8_lossy(&path)), Entry { layer: number, ..entry });
@@ -97,23 +92,53 @@ impl Upper<'_> {
         above.any(|kind| kind != DIRECTORY || !directory)
     }
 
-    /// A directory is hidden with all that this layer and those below it have in it.
-    fn hides_below(&self, directory: &[u8], layer: usize) -> bool {
-        self.above(directory).any(|hash| {
-            of(&self.marks, hash, layer + 1).any(|kind| kind != DIRECTORY)
-                || of(&self.opaque, hash, layer + 1).next().is_some()
-        })
+    /// A directory is hidden by layers above it, with all that this layer and those below it have in it.
+    fn hides_below(&self, directory: u64, layer: usize) -> bool {
+        of(&self.marks, directory, layer + 1).any(|kind| kind != DIRECTORY)
+            || of(&self.opaque, directory, layer + 1).next().is_some()
     }
 
-    /// One layer has it, or a directory above it, as a file too: which of them came last is not known any more.
-    fn is_two(&self, directory: &[u8], layer: usize) -> bool {
-        self.above(directory).any(|hash| of_layer(&self.marks, hash, layer).any(|kind| kind == FILE))
+    /// One layer has the directory as a file too: which of them came last is not known any more.
+    fn is_two(&self, directory: u64, layer: usize) -> bool {
+        of_layer(&self.marks, directory, layer).any(|kind| kind == FILE)
     }
+}
 
-    /// The directory and those above it.
-    fn above(&self, directory: &[u8]) -> impl Iterator<Item = u64> {
-        let ends = (0..=directory.len()).filter(|end| *end == 0 || matches!(directory.get(*end), None | Some(b'/')));
-        ends.map(|end| self.shared.hash(&directory[..end]))
+/// A directory of a layer whose paths go by in their order: of those above it each is looked up once.
+struct Place<'a> {
+    upper: &'a Upper<'a>,
+    layer: usize,
+    directory: Vec<u8>,
+    /// The directory and those above it, the root first.
+    levels: Vec<Level>,
+}
+
+/// What is so of a directory because of itself or one above it.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    /// Where its path ends.
+    end: usize,
+    two: bool,
+    hidden: bool,
+}
+
+impl Place<'_> {
+    fn enter(&mut self, directory: &[u8]) -> Level {
+        let same = self.directory.iter().zip(directory).take_while(|(one, other)| one == other).count();
+        let ends_at = |end: usize| end == 0 || matches!(directory.get(end), None | Some(b'/'));
+        self.levels.retain(|level| level.end <= same && ends_at(level.end));
+        let first = self.levels.last().map_or(0, |level| level.end + 1);
+        for end in (first..=directory.len()).filter(|end| ends_at(*end)) {
+            let above = self.levels.last().copied().unwrap_or_default();
+            let hash = self.upper.shared.hash(&directory[..end]);
+            self.levels.push(Level {
+                end,
+                two: above.two || self.upper.is_two(hash, self.layer),
+                hidden: above.hidden || self.upper.hides_below(hash, self.layer),
+            });
+        }
+        directory.clone_into(&mut self.directory);
+        self.levels.last().copied().unwrap_or_default()
     }
 }
 

@@ -22,6 +22,7 @@ mod name;
 pub(super) mod pipe;
 pub(super) mod stream;
 pub(super) mod tar;
+mod teller;
 mod told;
 mod zstd;
 
@@ -54,7 +55,6 @@ pub(in crate::collect::image) type Open = Box<dyn FnOnce() -> io::Result<Box<dyn
 
 /// How a store of unpacked layers marks what a layer takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "the engines' sources say which")]
 pub(in crate::collect::image) enum Marks {
     /// By attributes that only root may see: `trusted.overlay.opaque`.
     Trusted,
@@ -83,9 +83,8 @@ pub(in crate::collect::image) fn read(blobs: Vec<Blob>, wish: &Wish) -> Result<V
 }
 
 /// Walks layers that lie unpacked in directories, bottom to top.
-#[allow(dead_code, clippy::needless_pass_by_value, reason = "the engines' sources call it")]
-pub(in crate::collect::image) fn in_place(layers: Vec<PathBuf>, marks: Marks) -> Result<View, Unseen> {
-    directory::layers(&layers, marks)
+pub(in crate::collect::image) fn in_place(layers: &[PathBuf], marks: Marks) -> Result<View, Unseen> {
+    directory::layers(layers, marks)
 }
 
 /// Walks a root file system, which hides nothing.

@@ -171,7 +171,7 @@ proptest! {
             unpack(layer, number, &root);
             paths.push(root);
         }
-        let view = in_place(paths, Marks::User).unwrap();
+        let view = in_place(&paths, Marks::User).unwrap();
         prop_assert_eq!(view.all_unread(), &[]);
         prop_assert_eq!(seen(&view), wanted);
     }

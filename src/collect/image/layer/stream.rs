@@ -11,7 +11,8 @@ use super::Blob;
 use super::digest::Hasher;
 use super::pipe::{Drain, Filler, fill, pipe};
 use super::tar::{Archive, Input, Kind, pass};
-use super::told::{Full, Shared, Teller, Told};
+use super::teller::Teller;
+use super::told::{Full, Shared, Told};
 use super::zstd::Zstd;
 use crate::collect::image::binary::Scanner;
 use crate::collect::image::condense::Condenser;
@@ -21,9 +22,8 @@ use crate::collect::image::view::Content;
 use crate::knowledge::programs::says_choice;
 use crate::model::Unseen;
 
-/// A layer that expands further than this is looked at: by a bomb gzip makes a thousand bytes of one, zstd thirty
+/// What all layers may expand to beyond this ratio: by a bomb gzip makes a thousand bytes of one, zstd thirty
 /// thousand, and an image of use five.
-const MOST_EMPTY: u64 = 8 << 30;
 const MOST_RATIO: u64 = 200;
 
 /// How bytes are packed, by their first ones.
@@ -127,8 +127,8 @@ pub(in crate::collect::image) fn unpack(mut packed: Drain, shared: &Shared, diff
 /// Decompresses from one pipe to the next.
 pub(in crate::collect::image) fn unpack_into(kind: Packing, from: Drain, filler: Filler, shared: &Shared) {
     match kind {
-        Packing::Gzip => inflate(MultiGzDecoder::new(from), filler),
-        Packing::Zstd => inflate(Zstd::new(from, &shared.budget), filler),
+        Packing::Gzip => inflate(MultiGzDecoder::new(from), filler, shared),
+        Packing::Zstd => inflate(Zstd::new(from, &shared.budget), filler, shared),
         Packing::Other(name) => filler.fail(invalid(&format!("it is packed with {name}, which is not read"))),
         Packing::None => filler.fail(invalid("it is not packed")),
     }
@@ -151,8 +151,9 @@ impl Unpacker for Zstd<'_, Drain> {
     }
 }
 
-fn inflate(mut from: impl Unpacker, filler: Filler) {
+fn inflate(mut from: impl Unpacker, filler: Filler, shared: &Shared) {
     let mut all = 0;
+    let mut beyond = 0;
     loop {
         let mut buffer = filler.buffer();
         let read = match fill(&mut from, &mut buffer) {
@@ -164,8 +165,12 @@ fn inflate(mut from: impl Unpacker, filler: Filler) {
         }
         buffer.truncate(read);
         all += read as u64;
-        if all > MOST_EMPTY && all / MOST_RATIO > from.taken() {
-            return filler.fail(invalid("it expands to more than 200 times its size"));
+        let now = all.saturating_sub(from.taken().saturating_mul(MOST_RATIO));
+        if now > beyond {
+            if !shared.expand(now - beyond) {
+                return filler.fail(invalid("it expands to more than 200 times its size"));
+            }
+            beyond = now;
         }
         if !filler.send(buffer) {
             return;

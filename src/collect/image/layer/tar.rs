@@ -8,6 +8,8 @@ use std::io::{self, BufRead};
 const BLOCK: usize = 512;
 /// Longer names are refused by Go, and none of use comes near.
 const MOST_SPECIAL: u64 = 1 << 20;
+/// Bytes of a name in a message.
+const MOST_TOLD: usize = 256;
 
 /// Where an archive's bytes come from.
 pub(in crate::collect::image) trait Input: BufRead {
@@ -339,6 +341,10 @@ fn cut(error: io::Error, name: &[u8]) -> io::Error {
     if error.kind() != io::ErrorKind::UnexpectedEof {
         return error;
     }
-    let place = if name.is_empty() { String::new() } else { format!(" in {}", String::from_utf8_lossy(name)) };
+    let place = if name.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", String::from_utf8_lossy(&name[..name.len().min(MOST_TOLD)]))
+    };
     io::Error::new(io::ErrorKind::UnexpectedEof, format!("it is cut off{place}"))
 }

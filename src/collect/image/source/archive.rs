@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::members::{Member, name_of, resolve};
+use super::members::{Member, Room, resolve};
 use super::region::Region;
 use super::store::{Layer, MOST_JSON, Picked, Store, found};
 use super::{Failed, Found, Source, Wish, docker, given, layout, oci, passing};
@@ -70,10 +70,11 @@ pub(super) fn pick(store: &dyn Store, tag: Option<&str>, wish: &Wish) -> Result<
 /// Where everything lies.
 fn members(file: &Arc<File>, length: u64) -> io::Result<HashMap<String, Member<(u64, u64)>>> {
     let mut archive = Archive::new(Region::new(file.clone(), 0, length));
+    let mut room = Room::new();
     let mut members = HashMap::new();
     while let Some(header) = archive.next()? {
         let (kind, size) = (header.kind, header.size);
-        let Some(name) = name_of(&header.name, &members)? else { continue };
+        let Some(name) = room.name_of(header)? else { continue };
         let member = match kind {
             Kind::File => Member::File((0, size)),
             Kind::Symlink | Kind::HardLink => Member::link(&name, &header.target, kind == Kind::HardLink),

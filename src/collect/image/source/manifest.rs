@@ -6,6 +6,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::{Failed, Wish};
+use crate::collect::image::json;
 use crate::model::Unseen;
 
 /// Larger than any index, manifest or configuration of use.
@@ -73,7 +74,7 @@ struct Written {
 pub(super) fn read(source: &str, bytes: &[u8]) -> Result<Document, Unseen> {
     let no = |reason: String| Unseen::new(source, reason);
     let written: Written =
-        serde_json::from_slice(bytes).map_err(|error| no(format!("is no manifest of an image ({error})")))?;
+        json::read(source, bytes).map_err(|unseen| no(format!("is no manifest of an image: it {}", unseen.reason)))?;
     let media_type = written.media_type.as_deref().unwrap_or_default();
     if written.schema_version == Some(1) || media_type.contains("distribution.manifest.v1+") {
         return Err(no("is of docker's schema 1, which engines no longer pull: push the image anew".to_owned()));

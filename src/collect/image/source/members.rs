@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 use std::io;
 
-/// docker's old archives have three for each layer, and no image has more than some hundred.
-const MOST_MEMBERS: usize = 20_000;
+use crate::collect::image::layer::tar::Header;
+
+/// docker's old archives have three for each layer, and no image has more than some hundred. Of all names together,
+/// each with what it costs besides.
+const MOST_BYTES: usize = 6 << 20;
+const BESIDE: usize = 256;
 const MOST_NAME: usize = 4096;
 /// Links to links.
 const HOPS: usize = 8;
@@ -28,15 +32,24 @@ impl<T> Member<T> {
     }
 }
 
-/// A member's name as others refer to it.
-pub(super) fn name_of<T>(raw: &[u8], members: &HashMap<String, T>) -> io::Result<Option<String>> {
-    if members.len() == MOST_MEMBERS {
-        return Err(io::Error::other(format!("it has more than {MOST_MEMBERS} members")));
+/// What is left for the names of an archive's members.
+pub(super) struct Room(usize);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self(MOST_BYTES)
     }
-    if raw.len() > MOST_NAME {
-        return Ok(None);
+
+    /// A member's name as others refer to it; `None`: nobody can.
+    pub(super) fn name_of(&mut self, header: &Header) -> io::Result<Option<String>> {
+        let raw = &header.name;
+        if raw.len() > MOST_NAME {
+            return Ok(None);
+        }
+        let bytes = raw.len() + header.target.len().min(MOST_NAME) + BESIDE;
+        self.0 = self.0.checked_sub(bytes).ok_or_else(|| io::Error::other("it has more members than are read"))?;
+        Ok(Some(clean(&String::from_utf8_lossy(raw))))
     }
-    Ok(Some(clean(&String::from_utf8_lossy(raw))))
 }
 
 /// The file that a name stands for, its links followed: they may come before what they point to.

@@ -2,6 +2,7 @@
 //! for, its files; which source it was and how deep it looked is said.
 
 use std::fmt;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -123,6 +124,9 @@ pub fn find(reference: &Reference, wish: &Wish, machine: &Machine<'_>) -> Result
         Reference::Layout { directory, tag } => layout::Layout { directory, tag: tag.as_deref() }.find(wish),
         Reference::Rootfs(directory) => rootfs::Rootfs(directory).find(wish),
         Reference::Archive { file, tag } => archive::InFile { file, tag: tag.as_deref() }.find(wish),
+        Reference::Stdin if std::io::stdin().is_terminal() => {
+            Err(Unseen::new("standard input", "is a terminal: let a program write the image's archive to it").into())
+        }
         Reference::Stdin => passing::find(Box::new(std::io::stdin()), None, None, wish),
         Reference::Path(path) => path::find(path, wish),
     }

@@ -1,11 +1,13 @@
 //! Indexes and manifests of the OCI image specification (1.1), and docker's of the second version.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::store::{Layer, Picked, Store, json, parsed};
+use super::store::{Layer, Picked, Store, json};
 use super::{Failed, Wish, names};
+use crate::collect::image::json::read;
 use crate::collect::image::layer::digest;
 use crate::model::Unseen;
 
@@ -13,6 +15,10 @@ use crate::model::Unseen;
 const MOST_NESTED: usize = 3;
 /// Images in one layout, and platforms in one index.
 const MOST_IMAGES: usize = 1024;
+/// Of all small files that are looked at to find one image, each with what it costs to look; images are named by as
+/// many as their platforms, each with some ten kilobytes.
+const MOST_BYTES: usize = 64 << 20;
+const LOOK: usize = 8 << 10;
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 const CONTAINERD_NAME: &str = "io.containerd.image.name";
 const CONFIGS: [&str; 2] =
@@ -81,8 +87,7 @@ impl Descriptor {
 struct Candidate {
     /// Which entry of the outermost index it is of.
     entry: usize,
-    descriptor: Descriptor,
-    document: Document,
+    digest: String,
     platform: String,
 }
 
@@ -109,7 +114,7 @@ pub(super) fn pick(
         };
         return Err(Failed::Absent(Unseen::new(index, reason)));
     }
-    let reader = Reader { store, blob };
+    let reader = Reader { store, blob, left: Cell::new(MOST_BYTES) };
     let mut candidates = Vec::new();
     let mut missing = None;
     for (entry, descriptor) in called.iter().enumerate() {
@@ -125,30 +130,34 @@ pub(super) fn pick(
     let chosen = match suitable.first() {
         Some(chosen) => *chosen,
         // of one alone it is for the checks to say that it is for another processor
-        None if candidates.iter().all(|other| other.descriptor.digest == first.descriptor.digest) => first,
+        None if candidates.iter().all(|other| other.digest == first.digest) => first,
         None => {
             let there = names::list(candidates.iter().map(|candidate| candidate.platform.as_str()));
             return Err(Unseen::new(index, format!("has no image for {wanted}; it has {there}")).into());
         }
     };
     let others = suitable.iter().filter(|other| other.entry != chosen.entry);
-    if others.clone().any(|other| other.descriptor.digest != chosen.descriptor.digest) {
+    if others.clone().any(|other| other.digest != chosen.digest) {
         let names = names::list(called.iter().map(|entry| entry.name()));
         return Err(Unseen::new(index, format!("has several images, so say which: {names}")).into());
     }
-    reader.image(&chosen.descriptor.digest, &chosen.document)
+    let wanted = Descriptor { digest: chosen.digest.clone(), ..Descriptor::default() };
+    let bytes = reader.verified(&wanted)?.ok_or_else(|| Unseen::new(&wanted.digest, "is not there"))?;
+    reader.image(&wanted.digest, &read(&wanted.digest, &bytes)?)
 }
 
 /// Picks the image of a manifest.
 pub(super) fn of_manifest(store: &dyn Store, blob: fn(&str) -> String, manifest: &str) -> Result<Picked, Failed> {
     let absent = || Failed::Absent(Unseen::new(manifest, "is absent"));
     let document: Document = json(store, manifest)?.ok_or_else(absent)?;
-    Reader { store, blob }.image(manifest, &document)
+    Reader { store, blob, left: Cell::new(MOST_BYTES) }.image(manifest, &document)
 }
 
 struct Reader<'a> {
     store: &'a dyn Store,
     blob: fn(&str) -> String,
+    /// What may still be read.
+    left: Cell<usize>,
 }
 
 impl Reader<'_> {
@@ -168,7 +177,7 @@ impl Reader<'_> {
             missing.get_or_insert(Unseen::new(&descriptor.digest, "is not there"));
             return Ok(());
         };
-        let document: Document = parsed(&descriptor.digest, &bytes)?;
+        let document: Document = read(&descriptor.digest, &bytes)?;
         if let Some(manifests) = &document.manifests {
             for inner in manifests.iter().filter(|inner| !inner.is_attestation()) {
                 self.collect(entry, inner, nested + 1, candidates, missing)?;
@@ -179,7 +188,7 @@ impl Reader<'_> {
             return Err(Unseen::new("the index", format!("it has more than {MOST_IMAGES} images")));
         }
         let platform = self.platform(descriptor, &document)?;
-        candidates.push(Candidate { entry, descriptor: descriptor.clone(), document, platform });
+        candidates.push(Candidate { entry, digest: descriptor.digest.clone(), platform });
         Ok(())
     }
 
@@ -191,7 +200,7 @@ impl Reader<'_> {
         }
         let Some(config) = &document.config else { return Ok(String::new()) };
         let Some(bytes) = self.verified(config)? else { return Ok(String::new()) };
-        let of: OfPlatform = serde_json::from_slice(&bytes).unwrap_or_default();
+        let of: OfPlatform = read(&config.digest, &bytes).unwrap_or_default();
         let os = word(of.os).unwrap_or_else(|| "linux".to_owned());
         Ok(format!("{os}/{}", word(of.architecture).unwrap_or_default()))
     }
@@ -230,12 +239,22 @@ impl Reader<'_> {
     /// A small blob, if it is what its digest says.
     fn verified(&self, descriptor: &Descriptor) -> Result<Option<Vec<u8>>, Unseen> {
         let digest = &descriptor.digest;
-        let Some(bytes) = self.store.small(&self.place(digest)?)? else { return Ok(None) };
+        let Some(bytes) = self.store.small(&self.place(digest)?)? else {
+            self.pay(LOOK)?;
+            return Ok(None);
+        };
+        self.pay(LOOK + bytes.len())?;
         if digest::matches(digest, &bytes) {
             Ok(Some(bytes))
         } else {
             Err(Unseen::new(digest, "what lies there has another digest"))
         }
+    }
+
+    fn pay(&self, bytes: usize) -> Result<(), Unseen> {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.ok_or_else(|| Unseen::new("the index", "it leads to more than is read"))?);
+        Ok(())
     }
 
     fn place(&self, digest: &str) -> Result<String, Unseen> {

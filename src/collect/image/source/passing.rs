@@ -8,7 +8,7 @@ use std::io::{self, BufRead as _, Read};
 use std::sync::atomic::Ordering;
 use std::thread::{self, ScopedJoinHandle};
 
-use super::members::{Member, name_of, resolve, resolve_name};
+use super::members::{Member, Room, resolve, resolve_name};
 use super::store::{Layer, MOST_JSON, Store, found};
 use super::{Depth, Failed, Found, Wish, archive, docker};
 use crate::collect::image::layer::digest::Hasher;
@@ -21,6 +21,8 @@ use crate::model::Unseen;
 
 /// Of all small files together.
 const MOST_SMALL: usize = 12 << 20;
+/// What fills an archive's last block, some kilobytes: whoever writes it is read to the end, but not without one.
+const MOST_BEHIND: usize = 64 << 20;
 /// The shortest archive, but for an empty file.
 const TAR: u64 = 20;
 
@@ -82,13 +84,14 @@ fn whole(mut drain: Drain, shared: &Shared, depth: Depth) -> io::Result<Members>
 /// Reads all that goes by.
 fn members(drain: Drain, shared: &Shared, depth: Depth) -> io::Result<Members> {
     let mut archive = Archive::new(drain);
+    let mut room = Room::new();
     let mut members = Members::new();
     let mut small = 0;
     thread::scope(|scope| {
         let mut running: VecDeque<(String, ScopedJoinHandle<'_, Result<Told, String>>)> = VecDeque::new();
         while let Some(header) = archive.next()? {
             let (kind, size) = (header.kind, header.size);
-            let Some(name) = name_of(&header.name, &members)? else { continue };
+            let Some(name) = room.name_of(header)? else { continue };
             match kind {
                 Kind::Symlink | Kind::HardLink => {
                     let link = Member::link(&name, &header.target, kind == Kind::HardLink);
@@ -140,10 +143,15 @@ fn members(drain: Drain, shared: &Shared, depth: Depth) -> io::Result<Members> {
             settle(&mut members, reader);
         }
         let rest = archive.input();
+        let mut behind = 0;
         loop {
             let there = rest.fill_buf()?.len();
             if there == 0 {
                 return Ok(members);
+            }
+            behind += there;
+            if behind > MOST_BEHIND {
+                return Err(io::Error::other("something without an end follows the archive"));
             }
             rest.consume(there);
         }

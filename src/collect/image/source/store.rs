@@ -3,9 +3,9 @@
 use serde::de::DeserializeOwned;
 
 use super::{Depth, Failed, Found, Wish};
-use crate::collect::image::configuration;
-use crate::collect::image::layer::digest;
+use crate::collect::image::layer::{self, digest};
 use crate::collect::image::view::View;
+use crate::collect::image::{self, configuration};
 use crate::model::Unseen;
 
 /// Larger than any index, manifest or configuration of use.
@@ -51,6 +51,10 @@ pub(super) struct Picked {
 /// Reads of a picked image what is wished.
 pub(super) fn found(store: Box<dyn Store>, picked: Picked, source: &str, wish: &Wish) -> Result<Found, Failed> {
     let Picked { configuration: bytes, mut layers, mut remarks } = picked;
+    if layers.len() > layer::MOST_LAYERS {
+        let reason = format!("names more than {} layers", layer::MOST_LAYERS);
+        return Err(Unseen::new("the manifest", reason).into());
+    }
     let configuration = configuration::parse(&bytes)?;
     let mut hasher = digest::Hasher::sha256();
     hasher.update(&bytes);
@@ -72,9 +76,5 @@ pub(super) fn found(store: Box<dyn Store>, picked: Picked, source: &str, wish: &
 /// A small file as what it should be.
 pub(super) fn json<T: DeserializeOwned>(store: &dyn Store, name: &str) -> Result<Option<T>, Unseen> {
     let Some(bytes) = store.small(name)? else { return Ok(None) };
-    parsed(name, &bytes).map(Some)
-}
-
-pub(super) fn parsed<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Unseen> {
-    serde_json::from_slice(bytes).map_err(|e| Unseen::new(name, format!("is no such JSON ({e})")))
+    image::json::read(name, &bytes).map(Some)
 }

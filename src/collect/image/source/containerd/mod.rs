@@ -202,8 +202,8 @@ impl<'a> Kept<'a> {
         }
         let found = records::unpacked(self.machine, &self.root, &self.record.namespace, &chain_ids(diff_ids))?;
         let Some(directories) = found else { return Ok(None) };
-        let real = directories.iter().map(|directory| self.machine.real(directory)).collect::<Result<_, _>>()?;
-        layer::in_place(real, self.machine.marks(&self.root)).map(Some)
+        let real = directories.iter().map(|directory| self.machine.real(directory)).collect::<Result<Vec<_>, _>>()?;
+        layer::in_place(&real, self.machine.marks(&self.root)).map(Some)
     }
 
     fn blobs(&self) -> Result<Vec<layer::Blob>, Unseen> {

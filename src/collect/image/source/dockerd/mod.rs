@@ -109,7 +109,7 @@ fn in_place(machine: &Machine<'_>, store: &Store, id: &str, unpacked: Unpacked, 
         Depth::Files => {
             let real = unpacked.directories.iter().map(|directory| machine.real(directory));
             let marks = machine.marks(&format!("{}/{}", store.root, store.driver));
-            Some(layer::in_place(real.collect::<Result<_, _>>()?, marks)?)
+            Some(layer::in_place(&real.collect::<Result<Vec<_>, _>>()?, marks)?)
         }
     };
     let how = match files {

@@ -115,7 +115,7 @@ impl Kept<'_> {
                 }
                 let real = unpacked.directories.iter().map(|directory| self.machine.real(directory));
                 let marks = self.machine.marks(&unpacked.owned);
-                Some(layer::in_place(real.collect::<Result<_, _>>()?, marks)?)
+                Some(layer::in_place(&real.collect::<Result<Vec<_>, _>>()?, marks)?)
             }
         };
         let how = if files.is_some() { ", in place" } else { "" };
