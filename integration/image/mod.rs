@@ -5,6 +5,7 @@ mod cases;
 mod command;
 mod engines;
 mod hostile;
+mod hostile_images;
 mod newer;
 mod requirements;
 mod sources;

@@ -57,30 +57,35 @@ impl Layout {
 
     /// Lays it out with this layer, whatever it is.
     pub(crate) fn lay_with(&self, dir: &Path, layer: &[u8]) {
-        let layer = blob(dir, layer);
         let config = json!({
             "architecture": self.architecture,
             "os": "linux",
             "config": {"Env": self.env},
             "rootfs": {"type": "layers", "diff_ids": []},
         });
-        let config = descriptor(&blob(dir, config.to_string().as_bytes()), "config.v1+json");
-        let layer = descriptor(&layer, "layer.v1.tar+gzip");
-        let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
-        let manifest = descriptor(&blob(dir, manifest.to_string().as_bytes()), "manifest.v1+json");
-        write(&dir.join("index.json"), json!({"schemaVersion": 2, "manifests": [manifest]}).to_string());
-        write(&dir.join("oci-layout"), json!({"imageLayoutVersion": "1.0.0"}).to_string());
+        let layer = descriptor(&blob(dir, layer), "layer.v1.tar+gzip");
+        lay_out(dir, config.to_string().as_bytes(), &[layer]);
     }
 }
 
-/// Its digest and size.
-fn blob(dir: &Path, bytes: &[u8]) -> (String, usize) {
+/// Lays out an image of this configuration and these layers, by their descriptors; the manifest's own is returned.
+pub(crate) fn lay_out(dir: &Path, config: &[u8], layers: &[Value]) -> Value {
+    let config = descriptor(&blob(dir, config), "config.v1+json");
+    let manifest = json!({"schemaVersion": 2, "config": config, "layers": layers});
+    let manifest = descriptor(&blob(dir, manifest.to_string().as_bytes()), "manifest.v1+json");
+    write(&dir.join("index.json"), json!({"schemaVersion": 2, "manifests": [manifest]}).to_string());
+    write(&dir.join("oci-layout"), json!({"imageLayoutVersion": "1.0.0"}).to_string());
+    manifest
+}
+
+/// Puts it into a layout: its digest and size.
+pub(crate) fn blob(dir: &Path, bytes: &[u8]) -> (String, usize) {
     let digest = Sha256::digest(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
     write(&dir.join("blobs/sha256").join(&digest), bytes);
     (format!("sha256:{digest}"), bytes.len())
 }
 
-fn descriptor((digest, size): &(String, usize), kind: &str) -> Value {
+pub(crate) fn descriptor((digest, size): &(String, usize), kind: &str) -> Value {
     json!({"mediaType": format!("application/vnd.oci.image.{kind}"), "digest": digest, "size": size})
 }
 

@@ -8,6 +8,9 @@ use super::json;
 use crate::model::Unseen;
 use crate::model::image::{Configuration, HealthCheck};
 
+/// Large images have some hundred, and of each much is made.
+const MOST_VARIABLES: usize = 10_000;
+
 /// Of the OCI image specification and docker's, which differ in what is optional; unknown fields and `null` are let
 /// pass, since many programs write it.
 #[derive(Deserialize)]
@@ -45,6 +48,10 @@ struct RootFs {
 pub(super) fn parse(bytes: &[u8]) -> Result<Configuration, Unseen> {
     let written: Written = json::read("the image's configuration", bytes)?;
     let config = written.config.unwrap_or_default();
+    if config.env.as_ref().is_some_and(|env| env.len() > MOST_VARIABLES) {
+        let reason = format!("has more than {MOST_VARIABLES} variables");
+        return Err(Unseen::new("the image's configuration", reason));
+    }
     let variable = |entry: String| {
         let (name, value) = entry.split_once('=').unwrap_or((&entry, ""));
         (name.to_owned(), value.to_owned())

@@ -26,6 +26,8 @@ const CACHES: [&str; 3] = ["/.cache/pip/", "/.cache/uv/", "/.cache/conda/"];
 /// More libraries with code for GPUs than an image has, and more parts of them that cannot be read than are told.
 const MOST_CODE: usize = 8192;
 const MOST_UNREAD: usize = 16;
+/// Files that are runtimes or have one in them.
+const MOST_RUNTIMES: usize = 4096;
 /// Frameworks' own libraries, and libraries of CUDA that each of them needs.
 const MOST_ASKING: usize = 1024;
 const MOST_ASKED: usize = 64;
@@ -146,10 +148,14 @@ impl<'a> Found<'a> {
             self.unread.push(Unseen::new(path, reason));
         }
         if super::runtime::is_one(name) {
-            if let Some(library) = runtimes::shared(path, binary) {
+            if self.shared.len() < MOST_RUNTIMES
+                && let Some(library) = runtimes::shared(path, binary)
+            {
                 self.shared.push((path, library));
             }
-        } else if let Some(version) = binary.runtime.clone().filter(|_| !is_of_cuda(name)) {
+        } else if self.linked.len() < MOST_RUNTIMES
+            && let Some(version) = binary.runtime.clone().filter(|_| !is_of_cuda(name))
+        {
             self.linked.push(CudaLibrary { version, source: path.to_owned(), linked_in: true });
         }
         if missing::may_ask(path) && self.asking.len() < MOST_ASKING {

@@ -52,7 +52,7 @@ pub(super) fn add(view: &View, found: &Found<'_>, image: &mut Image) {
     let others = toolkits.iter().filter(|name| name.starts_with("cuda-") && !have.contains(name.as_str()));
     let others = others.filter_map(|toolkit| of_toolkit(view, &format!("{TOOLKITS}/{toolkit}")));
     items.extend(others.take(MOST.saturating_sub(items.len())));
-    if items.len() >= MOST {
+    if items.len() >= MOST || found.shared.len() >= super::MOST_RUNTIMES {
         let unseen = Unseen::new("the image's runtimes", "there are more than are kept");
         known.unread.push(unseen.leaves_open("image.cuda_versions"));
     }

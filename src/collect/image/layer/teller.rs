@@ -13,6 +13,8 @@ use crate::model::host::NodeKind;
 
 /// Links followed to find in which directory of the layer an entry is put.
 const HOPS: usize = 40;
+/// Work on a target for each byte of it: it is taken apart.
+const PART: usize = 16;
 /// What a second name costs besides.
 const LOOSE: usize = 128;
 /// Bytes of a name in a message.
@@ -143,6 +145,7 @@ impl<'a> Teller<'a> {
         let mut rest: Vec<Vec<u8>> = parent.rsplit(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
         let mut real: Vec<u8> = Vec::new();
         let mut hops = 0;
+        let mut followed = 0;
         while let Some(part) = rest.pop() {
             self.shared.step(real.len())?;
             match part.as_slice() {
@@ -163,9 +166,12 @@ impl<'a> Teller<'a> {
                 continue;
             };
             hops += 1;
-            if hops > HOPS || real.len() > MOST_PATH {
+            followed += target.len();
+            // as the kernel, which follows so many, and a path is no longer than that
+            if hops > HOPS || followed > MOST_PATH || real.len() > MOST_PATH {
                 return Ok(None);
             }
+            self.shared.step(PART * target.len())?;
             real.truncate(if target.starts_with('/') { 0 } else { before });
             rest.extend(target.as_bytes().rsplit(|byte| *byte == b'/').map(<[u8]>::to_vec));
         }

@@ -139,6 +139,35 @@ fn links_in_circles_end() {
     assert!(view.read("/a", 10).unwrap().is_none() && view.read("/c/x", 10).unwrap().is_none());
 }
 
+#[test]
+fn links_that_lead_far_are_not_followed_for_every_name() {
+    let chain = |n: usize| format!("m{}/../", n + 1).repeat(400);
+    let layer = (0..45).fold(tar(), |tar, n| tar.link(&format!("m{n}"), &chain(n)));
+    let layer = (0..3000).fold(layer, |tar, n| tar.file(&format!("m0/{}/version.py", n % 2), b"1"));
+    let begun = std::time::Instant::now();
+    let view = view_of(vec![layer]);
+    assert!(!view.all_unread().is_empty() && begun.elapsed() < std::time::Duration::from_secs(4));
+}
+
+#[test]
+fn what_was_paid_for_something_that_is_not_kept_is_given_back() {
+    let shared = told::Shared::new();
+    let mut teller = teller::Teller::new(&shared);
+    let content = || Content::Bytes(vec![0; 1 << 20]);
+    for _ in 0..100 {
+        let place = teller.place(b"version.py", true).unwrap().unwrap();
+        teller.file(place, 1 << 20, 0o644, content()).unwrap();
+        let place = teller.place(b"version.py", true).unwrap().unwrap();
+        teller.passed(&place).unwrap();
+    }
+}
+
+#[test]
+fn zeros_count_for_all_layers_together() {
+    let shared = told::Shared::new();
+    assert!(shared.expand(5 << 30) && !shared.expand(5 << 30) && shared.expand(3 << 30));
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();

@@ -24,15 +24,17 @@ pub(super) const WHITEOUT: u64 = 2;
 
 /// Zeros, as a rule: files that are large and empty compress without bounds.
 const MOST_EMPTY: u64 = 8 << 30;
-/// Work on names, in bytes that are hashed: each directory of each name is looked up by its whole path, which a million
-/// names of use do not need a tenth of, and names of two thousand directories a thousand times as much.
-const MOST_WORK: u64 = 4 << 30;
+/// Work on names, in bytes that are hashed: each directory of each name is looked up by its whole path. A million names
+/// of use in 150 000 directories need a tenth of it, and names of two thousand directories a thousand times as much.
+const MOST_WORK: u64 = 2 << 30;
 /// What looking up one costs besides.
 const STEP: usize = 128;
 /// What a kept entry costs besides its texts: itself in two maps, its key, its allocations.
 const OVERHEAD: usize = 256;
 /// Its path here, in the view, and in lists of names.
 const COPIES: usize = 4;
+/// What a program or library costs besides: its allocations, and its name in lists.
+const BINARY: usize = 160;
 /// What a short text costs besides its letters.
 const TEXT: usize = 48;
 /// Told of one layer; the rest are counted.
@@ -159,7 +161,7 @@ fn weight(content: &Content) -> usize {
             // once more as a fact
             let groups = binary.code.iter().flat_map(|code| &code.groups);
             let names = groups.map(|group| 2 * (group.machine.len() + group.ptx.len() + 2) * TEXT);
-            size_of::<Binary>() + binary.head.len() + texts.sum::<usize>() + names.sum::<usize>()
+            size_of::<Binary>() + BINARY + binary.head.len() + texts.sum::<usize>() + names.sum::<usize>()
         }
     }
 }

@@ -12,6 +12,8 @@ const SKIPPABLE: u32 = 0x184D_2A50;
 /// A window of 32 MB: what `zstd -20 --ultra` makes. `--long` makes larger ones.
 const MOST_WINDOW: u64 = 32 << 20;
 const WINDOW_LOG: u32 = 25;
+/// A window that is kept from frame to frame.
+const SMALL: u64 = 128 << 10;
 /// What the decoder has besides its window: tables, and a block going in and out.
 const BESIDES: usize = 512 << 10;
 /// The longest header: magic, descriptor, window, dictionary, size of the content.
@@ -22,6 +24,8 @@ pub(super) struct Zstd<'a, R> {
     input: R,
     budget: &'a Budget,
     frame: Option<Frame<'a>>,
+    /// A decoder that is small, for the next frame: to make one takes as long as to read some ten thousand bytes.
+    spare: Option<Decoder<'static>>,
 }
 
 struct Frame<'a> {
@@ -30,12 +34,13 @@ struct Frame<'a> {
     header: [u8; HEADER],
     at: usize,
     length: usize,
+    is_small: bool,
     _memory: Loan<'a>,
 }
 
 impl<'a, R: BufRead> Zstd<'a, R> {
     pub(super) fn new(input: R, budget: &'a Budget) -> Self {
-        Self { input, budget, frame: None }
+        Self { input, budget, frame: None, spare: None }
     }
 
     pub(super) fn input(&self) -> &R {
@@ -70,9 +75,12 @@ impl<'a, R: BufRead> Zstd<'a, R> {
             let bytes = usize::try_from(window).unwrap_or(usize::MAX).saturating_add(BESIDES);
             let memory =
                 self.budget.lend(bytes).ok_or_else(|| invalid("its zstd window does not fit beside what is kept"))?;
-            let mut decoder = Decoder::new()?;
+            let is_small = window <= SMALL;
+            let spare = self.spare.take().filter(|_| is_small);
+            let mut decoder = spare.map_or_else(Decoder::new, Ok)?;
+            decoder.reinit()?;
             decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
-            return Ok(Some(Frame { decoder, header, at: 0, length, _memory: memory }));
+            return Ok(Some(Frame { decoder, header, at: 0, length, is_small, _memory: memory }));
         }
     }
 
@@ -120,7 +128,7 @@ impl<R: BufRead> Read for Zstd<'_, R> {
                 self.input.consume(status.bytes_read);
             }
             if status.remaining == 0 {
-                self.frame = None;
+                self.spare = self.frame.take().filter(|frame| frame.is_small).map(|frame| frame.decoder);
             } else if ended && status.bytes_written == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
