@@ -128,6 +128,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// The image's libcuda that counts, and what comes of it.
 struct Used<'a> {
     driver: &'a DriverVersion,
+    source_of_driver: &'a str,
     compat: &'a Compat,
     by: By,
     sure: bool,
@@ -163,7 +164,8 @@ fn used<'a>(facts: &Facts<'a>) -> Result<Option<Used<'a>>, Unknown> {
     match decided {
         Ok(decided) => {
             let can_be_switched_off = by == By::Toolkit && knows_modes(facts);
-            Ok(Some(Used { driver, compat, by, sure, gpus, decided, can_be_switched_off }))
+            let source_of_driver = facts.host.source_of_driver();
+            Ok(Some(Used { driver, source_of_driver, compat, by, sure, gpus, decided, can_be_switched_off }))
         }
         // it is the driver's own version, and nobody asks for more
         Err(Lacking::Runtime) => Ok(None),
@@ -207,7 +209,7 @@ impl Used<'_> {
             .arg("driver", self.driver)
             .foreign("by", by)
             .saw("image.compat", version, self.compat.directory.clone())
-            .saw("host.driver.version", self.driver, "/sys/module/nvidia/version")
+            .saw("host.driver.version", self.driver, self.source_of_driver)
     }
 
     fn severity(&self) -> Severity {
@@ -312,7 +314,7 @@ fn not_enabled(facts: &Facts<'_>) -> Judgement {
         .arg("offered", &offered.value)
         .arg("cuda", &wanted)
         .saw("image.compat", version, compat.directory.clone())
-        .saw("host.driver.version", loaded.driver, "/sys/module/nvidia/version")
+        .saw("host.driver.version", loaded.driver, facts.host.source_of_driver())
         .only(ways)
         .found()
 }

@@ -133,7 +133,7 @@ fn baked_in(facts: &Facts<'_>) -> Judgement {
     {
         return lies(Severity::Error, WINS, &file.path)
             .arg("driver", driver)
-            .saw("host.driver.version", driver, "/sys/module/nvidia/version")
+            .saw("host.driver.version", driver, facts.host.source_of_driver())
             .found();
     }
     lies(Severity::Warning, LIES, &first.path).found()

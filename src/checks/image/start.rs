@@ -141,7 +141,7 @@ impl Judged<'_> {
             .arg("full", full)
             .arg("major", older_build(&self.offered.value))
             .arg("package", format!("cuda-compat-{}-{}", cuda.number(0), cuda.number(1)))
-            .saw("host.driver.version", self.loaded.driver, "/sys/module/nvidia/version")
+            .saw("host.driver.version", self.loaded.driver, facts.host.source_of_driver())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::model::Facts;
 use crate::model::check::{Check, Failure, Judgement, Outcome, Place, Severity};
 
-const NO_GPU: &str = "this machine has no NVIDIA GPU, so nothing of the image was judged against one";
+const NO_GPU: &str = "the machine has no NVIDIA GPU, so nothing of the image was judged against one";
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "no-gpu-host",

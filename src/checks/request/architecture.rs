@@ -7,7 +7,7 @@ use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Sev
 use crate::model::container::{Given, Strength};
 
 const MISMATCH: &str =
-    "the image is for {image} and this machine is {host}: its programs cannot use the GPU, not even emulated";
+    "the image is for {image} and the machine is {host}: its programs cannot use the GPU, not even emulated";
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "image-arch-mismatch",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::commands::setting;
 use crate::model::observed::NOT_STATED;
-use crate::model::{Finding, Host, Image, Observed, Severity, Verdict};
+use crate::model::{Host, Image, Report, Severity, Verdict};
 use crate::report::answer::{Answer, worst};
 use crate::report::image::About;
 use crate::report::text::Detail;
@@ -25,13 +25,8 @@ pub(super) fn text(answers: &[Answer<'_>], detail: Detail) -> String {
 }
 
 fn judged_for(name: &str, host: &Host) -> String {
-    let whose = if is_stated(host) { "stated".to_owned() } else { text::shown(name) };
+    let whose = if host.is_stated() { "stated".to_owned() } else { text::shown(name) };
     format!("judged for  {whose}: driver {}, GPUs {}", machine::driver(host), machine::gpus(host))
-}
-
-/// By options; else somebody looked at the machine.
-fn is_stated(host: &Host) -> bool {
-    matches!(&host.cdi, Observed::Unknown(unknown) if unknown.reason == NOT_STATED)
 }
 
 fn for_one(answer: &Answer<'_>, image: &Image, about: &About) -> String {
@@ -39,6 +34,7 @@ fn for_one(answer: &Answer<'_>, image: &Image, about: &About) -> String {
     let report = answer.report;
     let place = place(answer.host, host);
     let shallow = if about.depth == "config" { ", as far as its configuration tells" } else { "" };
+    let warned = warns(report);
     let answer = match report.verdict {
         Verdict::Fail => {
             let title = report.first_error().map_or("", |error| error.title);
@@ -53,9 +49,9 @@ fn for_one(answer: &Answer<'_>, image: &Image, about: &About) -> String {
         Verdict::Pass if has_nothing_for_gpus(image, about) => "nothing in it needs a GPU".to_owned(),
         Verdict::Pass if host.is_target() == Ok(false) => {
             let whose = text::shown(answer.host);
-            format!("nothing is found against it, but {whose} has no GPU: name what it is for by --driver and --gpu")
+            format!("{}, but {whose} has no GPU: name what it is for by --driver and --gpu", found(warned))
         }
-        Verdict::Pass => format!("nothing is found against it {place}{shallow}{}", not_judged(host, image)),
+        Verdict::Pass => format!("{} {place}{shallow}{}", found(warned), not_judged(host, image)),
     };
     format!("{answer}{}", setting::besides(report))
 }
@@ -64,22 +60,30 @@ fn for_all(answers: &[Answer<'_>]) -> String {
     let count = |verdict: Verdict| answers.iter().filter(|answer| answer.report.verdict == verdict).count();
     let all = answers.len();
     let failing = count(Verdict::Fail);
-    let warns = |finding: &Finding| !finding.ignored && finding.severity == Severity::Warning;
-    let warned = answers.iter().filter(|answer| answer.report.findings.iter().any(warns)).count();
+    let warned = answers.iter().filter(|answer| warns(answer.report)).count();
     let besides = if warned == 0 { String::new() } else { format!(", with warnings on {warned}") };
     let answer = match worst(answers) {
         Verdict::Fail if failing == all => format!("it will not work on any of {all} hosts"),
         Verdict::Fail => format!("it will not work on {failing} of {all} hosts"),
         Verdict::Unknown => format!("on {} of {all} hosts something could not be judged", count(Verdict::Unknown)),
-        Verdict::Pass => format!("nothing is found against it on {all} hosts"),
+        Verdict::Pass => format!("{} on {all} hosts", found(warned > 0)),
         Verdict::Skip => "it wants no GPU".to_owned(),
     };
     format!("{answer}{besides}")
 }
 
+fn warns(report: &Report) -> bool {
+    report.findings.iter().any(|finding| !finding.ignored && finding.severity == Severity::Warning)
+}
+
+/// A warning may be a failure that is only not certain: no code for the GPU, say.
+fn found(warned: bool) -> &'static str {
+    if warned { "no certain failure is found" } else { "nothing is found against it" }
+}
+
 /// `here`, `on hosts/a.json`, `with driver 535.183.01, H100`.
 fn place(name: &str, host: &Host) -> String {
-    match (is_stated(host), host.laid_out || name != "this machine") {
+    match (host.is_stated(), host.laid_out || name != "this machine") {
         (true, _) => format!("with {name}"),
         (false, true) => format!("on {}", text::shown(name)),
         (false, false) => "here".to_owned(),
@@ -111,8 +115,8 @@ fn not_judged(host: &Host, image: &Image) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Report;
     use crate::model::image::Framework;
+    use crate::model::{Finding, Observed};
     use crate::report::json::Subjects;
 
     fn image() -> Image {
@@ -130,9 +134,46 @@ mod tests {
     }
 
     fn said_of(name: &str, host: &Host, image: &Image, about: &About) -> String {
-        let report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() };
+        let report = passed();
         let subjects = Subjects { host: Some(host), ..Subjects::default() };
         for_one(&Answer { host: name, report: &report, subjects }, image, about)
+    }
+
+    #[test]
+    fn beside_warnings_the_headline_does_not_say_that_nothing_is_found() {
+        let host = Host { laid_out: true, ..on_gpu() };
+        let subjects = || Subjects { host: Some(&host), ..Subjects::default() };
+        let report = Report { findings: vec![warning()], ..passed() };
+        let answers = ["a.json", "b.json"].map(|host| Answer { host, report: &report, subjects: subjects() });
+        let about = About { depth: "files", ..About::default() };
+        let one = for_one(&answers[0], &image(), &about);
+        assert_eq!(one, "no certain failure is found on a.json, 1 warning");
+        assert_eq!(for_all(&answers), "no certain failure is found on 2 hosts, with warnings on 2");
+        let ignored = Report { findings: vec![Finding { ignored: true, ..warning() }], ..passed() };
+        let answer = Answer { host: "a.json", report: &ignored, subjects: subjects() };
+        assert_eq!(for_one(&answer, &image(), &about), "nothing is found against it on a.json, 1 ignored");
+    }
+
+    fn passed() -> Report {
+        Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() }
+    }
+
+    fn warning() -> Finding {
+        Finding {
+            id: "framework-lacks-gpu-arch",
+            severity: Severity::Warning,
+            subject: crate::model::Family::Image,
+            title: "a title",
+            message: "a message".to_owned(),
+            evidence: Vec::new(),
+            remedy: Vec::new(),
+            ignored: false,
+        }
+    }
+
+    fn on_gpu() -> Host {
+        let gpus = Observed::Known(vec![crate::model::host::Gpu::default()]);
+        Host { gpus, ..Host::default() }
     }
 
     fn stated(driver: Option<&str>) -> Host {
@@ -156,8 +197,7 @@ mod tests {
         let bare =
             "nothing is found against it, but this machine has no GPU: name what it is for by --driver and --gpu";
         assert_eq!(said("this machine", &Host::default(), &image(), "files"), bare);
-        let gpus = Observed::Known(vec![crate::model::host::Gpu::default()]);
-        let mut here = Host { gpus, ..Host::default() };
+        let mut here = on_gpu();
         assert_eq!(said("this machine", &here, &image(), "files"), "nothing is found against it here");
         assert!(said("this machine", &here, &image(), "config").ends_with("as far as its configuration tells"));
         here.laid_out = true;

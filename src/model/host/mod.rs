@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::observed::NOT_STATED;
 use super::{Observed, Release};
 
 mod driver;
@@ -145,6 +146,19 @@ impl Host {
     /// There is something to judge an image against: a driver, seen or stated, or a GPU.
     pub fn is_target(&self) -> Result<bool, super::Unknown> {
         Ok(self.driver.version.seen().is_some_and(Option::is_some) || self.has_gpu()?)
+    }
+
+    /// It was stated by options, not read: what nobody stated is not known.
+    pub fn is_stated(&self) -> bool {
+        matches!(&self.cdi, Observed::Unknown(unknown) if unknown.reason == NOT_STATED)
+    }
+
+    /// Where the version of its driver was read.
+    pub fn source_of_driver(&self) -> &str {
+        match &self.cdi {
+            Observed::Unknown(unknown) if self.is_stated() => &unknown.source,
+            _ => "/sys/module/nvidia/version",
+        }
     }
 
     /// The toolkit's release, if it is installed and known.

@@ -101,6 +101,25 @@ fn an_error_needs_all_of_them_and_a_whole_look() {
 }
 
 #[test]
+fn a_stated_driver_was_read_on_the_command_line() {
+    use crate::model::observed::NOT_STATED;
+    use crate::model::{Host, Observed, Place};
+    let source_of = |world: &World| {
+        let found = world.failure("framework-cuda-newer-than-driver");
+        let driver = found.evidence.iter().find(|seen| seen.fact == "host.driver.version").unwrap();
+        driver.source.clone()
+    };
+    let world = World { place: Place::Image, ..World::legacy(1, LegacyState::StillToRun) };
+    let mut world = world.framework("torch", "2.11.0+cu130", "13.0");
+    assert_eq!(source_of(&world), "/sys/module/nvidia/version");
+    let version = world.host.driver.version.clone();
+    world.host = Host::unseen("the command line", NOT_STATED);
+    world.host.driver.version = version;
+    world.host.pci = Observed::Known(Vec::new());
+    assert_eq!(source_of(&world), "the command line");
+}
+
+#[test]
 fn ollama_takes_the_backend_that_the_driver_runs() {
     let both = World::cdi(1).driver("550.163.01").framework("ollama", "", "12").framework("ollama", "", "13");
     both.silent(FRAMEWORK);
