@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
                 text: "Give numbers, which in a container count from 0.",
                 command: Some("CUDA_VISIBLE_DEVICES=0"),
             },
-            Step { action: Action::ChangeImage, text: "Or update the program.", command: None },
+            Step { action: Action::ChangeImage, text: "Update the program.", command: None },
         ],
         severities: &[Severity::Warning],
         places: &[Place::Image],

@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ChangePackages,
-                text: "Or update the NVIDIA Container Toolkit to 1.12 or later.",
+                text: "Update the NVIDIA Container Toolkit to 1.12 or later.",
                 command: None,
             },
         ],

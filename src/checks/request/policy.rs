@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ConfigureEngine,
-                text: "Or choose another device list strategy of the device plugin, such as cdi-cri.",
+                text: "Choose another device list strategy of the device plugin, such as cdi-cri.",
                 command: None,
             },
         ],

@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ConfigureEngine,
-                text: "Or run the outer container without --privileged.",
+                text: "Run the outer container without --privileged.",
                 command: None,
             },
         ],

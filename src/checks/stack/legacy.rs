@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ConfigureEngine,
-                text: "Or set the toolkit's mode to auto.",
+                text: "Set the toolkit's mode to auto.",
                 command: Some("nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto"),
             },
         ],

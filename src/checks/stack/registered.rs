@@ -43,7 +43,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ChangePackages,
-                text: "Or install the package nvidia-container-toolkit again.",
+                text: "Install the package nvidia-container-toolkit again.",
                 command: None,
             },
         ],

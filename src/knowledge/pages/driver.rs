@@ -203,7 +203,7 @@ pub(super) const PAGES: &[Page] = &[
                 "Set the mode to Default, if several may share it.",
                 Some("nvidia-smi -i INDEX -c DEFAULT"),
             ),
-            step(Action::StartService, "Or run MPS, which lets several share it in this mode.", None),
+            step(Action::StartService, "Run MPS, which lets several share it in this mode.", None),
         ],
     },
     Page {
@@ -289,7 +289,7 @@ pub(super) const PAGES: &[Page] = &[
                     "echo 'options nvidia_uvm uvm_disable_hmm=1' > /etc/modprobe.d/nvidia-uvm-hmm.conf; rmmod nvidia_uvm && modprobe nvidia_uvm",
                 ),
             ),
-            step(Action::UpdateDriver, "Or update kernel and driver.", None),
+            step(Action::UpdateDriver, "Update kernel and driver.", None),
         ],
     },
     Page {

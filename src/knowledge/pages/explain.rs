@@ -43,7 +43,7 @@ pub(super) const PAGES: &[Page] = &[
             ),
             step(
                 Action::ConfigureEngine,
-                "Or run without AppArmor in it, if that is acceptable.",
+                "Run without AppArmor in it, if that is acceptable.",
                 Some("docker run --security-opt apparmor=unconfined ..."),
             ),
         ],

@@ -14,7 +14,7 @@ pub(super) const PAGES: &[Page] = &[
         verify: &["gpu-preflight host", "systemctl show -p ActiveEnterTimestamp docker containerd"],
         remedy: &[
             step(Action::StartService, "Restart the engine.", Some("systemctl restart docker")),
-            step(Action::Reboot, "Or reboot, which is sure.", None),
+            step(Action::Reboot, "Reboot, which is sure.", None),
         ],
     },
     Page {
@@ -73,7 +73,7 @@ pub(super) const PAGES: &[Page] = &[
         ],
         remedy: &[
             step(Action::ChangePackages, "Update the engine.", None),
-            step(Action::RegenerateCdi, "Or make the specification with an older toolkit.", None),
+            step(Action::RegenerateCdi, "Make the specification with an older toolkit.", None),
         ],
     },
     Page {
@@ -107,7 +107,7 @@ pub(super) const PAGES: &[Page] = &[
             ),
             step(
                 Action::ConfigureEngine,
-                "Or take the nearest version that it knows, at your risk.",
+                "Take the nearest version that it knows, at your risk.",
                 Some("runsc --nvproxy --nvproxy-driver-version=..."),
             ),
         ],

@@ -53,7 +53,7 @@ pub(in crate::checks::stack) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::RegenerateCdi,
-                text: "Or write the specification where {engine} looks.",
+                text: "Write the specification where {engine} looks.",
                 command: Some("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
             },
         ],
