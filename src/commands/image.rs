@@ -82,9 +82,8 @@ fn read(
             cli::Depth::Files => Depth::Files,
         };
         let wish = Wish { depth, architecture: target.architecture.clone(), progress: Arc::clone(&progress) };
-        let found = source::find(&reference, &wish, machine).map_err(|reason| {
-            failed(reason.to_string(), "name an image that is there, as gpu-preflight image --help says")
-        })?;
+        let found = source::find(&reference, &wish, machine)
+            .map_err(|why| failed(reason(&asked.reference, &why), &way_out(&reference)))?;
         let mut image = image::examine(&found);
         answer::tell(&mut image, &found.configuration.environment, knowledge);
         let mut about = about(&found, &image, asked.depth);
@@ -92,6 +91,26 @@ fn read(
         images.insert(target.architecture.clone(), Read { found, image, about });
     }
     Ok(images)
+}
+
+/// Why there is no image. What was asked for is said before it, and is not said again.
+fn reason(asked: &str, why: &source::Failed) -> String {
+    let (source::Failed::Absent(unseen) | source::Failed::Unreadable(unseen)) = why;
+    let is_engine = matches!(unseen.source.as_str(), "docker" | "podman" | "containerd");
+    match why {
+        _ if asked.ends_with(&unseen.source) => unseen.reason.clone(),
+        source::Failed::Absent(_) if is_engine => format!("{} {}", unseen.source, unseen.reason),
+        _ => why.to_string(),
+    }
+}
+
+fn way_out(reference: &Reference) -> String {
+    match reference {
+        Reference::Any(name) | Reference::Docker(name) | Reference::Podman(name) | Reference::Containerd(name) => {
+            format!("registry:{name}, which asks the registry, or another place that gpu-preflight image --help names")
+        }
+        _ => "name an image that is there, as gpu-preflight image --help says".to_owned(),
+    }
 }
 
 fn about(found: &Found, image: &Image, depth: cli::Depth) -> About {
@@ -126,6 +145,19 @@ fn judge(read: &Read, host: &Host, knowledge: &Knowledge, policy: &Policy, ignor
 mod tests {
     use super::*;
     use crate::model::Observed;
+
+    #[test]
+    fn what_was_asked_for_is_said_once() {
+        let absent = |asked: &str, source: &str, said: &str| {
+            reason(asked, &source::Failed::Absent(crate::model::Unseen::new(source, said)))
+        };
+        assert_eq!(absent("./nope", "./nope", "there is nothing"), "there is nothing");
+        assert_eq!(absent("oci:./nope", "./nope", "there is nothing"), "there is nothing");
+        assert_eq!(absent("docker:nothing", "docker", "is not here"), "docker is not here");
+        assert_eq!(absent("oci:./a", "./a/index.json", "it is empty"), "./a/index.json: it is empty");
+        assert!(way_out(&Reference::parse("pytorch/pytorch:latest")).starts_with("registry:pytorch/pytorch:latest,"));
+        assert!(way_out(&Reference::parse("./nope")).starts_with("name an image that is there"));
+    }
 
     #[test]
     fn an_image_for_another_processor_than_the_one_looked_for_is_said() {
