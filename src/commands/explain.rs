@@ -116,3 +116,17 @@ fn explained(reading: Reading) -> (Vec<Line>, Vec<Explained>) {
         .collect();
     (lines, causes)
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn steps_of_checks_and_pages_are_words_without_a_finding_too() {
+        let checks = crate::checks::all().map(|(_, check)| (check.id, check.remedy));
+        let pages = crate::knowledge::pages::all().map(|(_, page)| (page.id, page.remedy));
+        for (id, step) in checks.chain(pages).flat_map(|(id, remedy)| remedy.iter().map(move |step| (id, step))) {
+            // the report says "or" before all but the first
+            assert!(!step.text.starts_with("Or "), "{id}: {}", step.text);
+            assert_eq!(crate::report::explained::without_words(step), [] as [&str; 0], "{id}: {step:?}");
+        }
+    }
+}

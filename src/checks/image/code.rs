@@ -137,16 +137,19 @@ fn lacks_code(facts: &Facts<'_>) -> Judgement {
                 Failure::new(severity, message).foreign("what", &need.what).saw("image.gpu_archs", &need.what, source);
             return named(failure, &lacking).found();
         }
+        let published = need.sure && carried.as_ref().is_some_and(|(archs, published)| archs.confirmed && *published);
+        // what its CUDA cannot make is said by a check of its own, with more certainty
+        let makes = facts.knowledge.targets_of(need.cuda).and_then(|targets| targets.value.min());
+        let dropped = |capability: ComputeCapability| !published && makes.is_some_and(|least| capability < least);
         let lacks = |(_, capability): &&Known| match &carried {
-            Some((archs, _)) => covers(archs, *capability) == Coverage::No,
-            None => least.is_some_and(|least| *capability < least),
+            Some((archs, _)) => covers(archs, *capability) == Coverage::No && !dropped(*capability),
+            None => least.is_some_and(|least| *capability < least) && !dropped(*capability),
         };
         let lacking: Vec<&Known> = gpus.iter().filter(lacks).collect();
         if lacking.is_empty() {
             continue;
         }
         // Somebody's own build of the same version may have code for it; only a published one is known.
-        let published = need.sure && carried.is_some_and(|(archs, published)| archs.confirmed && published);
         let all = lacking.len() == gpus.len() && whole && needs.complete && needs.all.len() == 1;
         let message = if published { LACKS } else { SEEMS_TO_LACK };
         let failure = Failure::new(severity(published && all && certain), message).foreign("what", &need.what).saw(
