@@ -174,7 +174,8 @@ fn one(out: &mut String, number: usize, cause: &Explained, of: usize, detail: De
 }
 
 /// What stands in a step's text for an argument that only a finding has.
-const GENERAL: [(&str, &str); 20] = [
+const GENERAL: [(&str, &str); 21] = [
+    ("branch", "the last branch that runs it"),
     ("capability", "of the GPU"),
     ("directory", "the directory"),
     ("engine", "the engine"),

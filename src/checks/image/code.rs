@@ -1,5 +1,6 @@
 //! Has the image code that these GPUs run?
 
+use super::dropped::{BY_DRIVER, OLDER_DRIVER, by_driver};
 use super::gpus::{self, Product};
 use super::libcuda;
 use super::meant;
@@ -57,10 +58,10 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "gpu-generation-dropped",
-        title: "the GPU is of a generation that the image's CUDA has dropped",
-        why: "No kernel image is available for execution on the device (209), at the first kernel.",
-        messages: &[BY_TOOLKIT],
-        remedy: &[OLDER_CUDA],
+        title: "the GPU is of a generation that the image's CUDA or the driver has dropped",
+        why: "No kernel image is available for execution on the device (209), or the driver leaves the GPU alone.",
+        messages: &[BY_TOOLKIT, BY_DRIVER],
+        remedy: &[OLDER_CUDA, OLDER_DRIVER],
         severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Hook, Place::Image],
         judge: generation_dropped,
@@ -233,6 +234,9 @@ fn extension_lacks_code(facts: &Facts<'_>) -> Judgement {
 
 fn generation_dropped(facts: &Facts<'_>) -> Judgement {
     let Some(certain) = concerned(facts)? else { return not_applicable() };
+    if let Some(failure) = by_driver(facts, certain)? {
+        return failure.found();
+    }
     let needs = needs::of(facts)?;
     let newest = needs.all.iter().filter_map(|need| Some((need, facts.knowledge.targets_of(need.cuda)?.value.min()?)));
     let Some((need, least)) = newest.max_by_key(|(need, least)| (*least, need.sure)) else { return not_applicable() };
@@ -251,7 +255,8 @@ fn generation_dropped(facts: &Facts<'_>) -> Judgement {
         .arg("cuda", need.cuda)
         .arg("least", least)
         .arg("newest", newest_for(facts, &dropped))
-        .saw("image.frameworks", &need.what, need.source);
+        .saw("image.frameworks", &need.what, need.source)
+        .only(&[Action::ChangeImage]);
     named(failure, &dropped).found()
 }
 

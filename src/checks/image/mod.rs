@@ -7,6 +7,7 @@ mod code;
 mod compat;
 mod declared;
 mod driver_files;
+mod dropped;
 mod gpus;
 mod libc;
 mod libcuda;
