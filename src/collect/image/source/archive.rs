@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::manifest::MOST_JSON;
 use super::members::{Member, Room, resolve};
 use super::region::Region;
-use super::store::{Layer, MOST_JSON, Picked, Store, found};
-use super::{Failed, Found, Source, Wish, docker, given, layout, oci, passing};
+use super::store::{Layer, Picked, Store, found};
+use super::{Failed, Found, Source, Wish, docker, given, manifest, oci, passing};
 use crate::collect::image::layer::stream::{Packing, packing, walk};
 use crate::collect::image::layer::tar::{Archive, Kind};
 use crate::collect::image::layer::{self, Blob, Job, Shared, stream};
@@ -48,7 +49,7 @@ impl Source for InFile<'_> {
 /// Picks an image by whichever list the archive has. docker's newer archives have both: its own names all that the
 /// archive really holds, the index may name more.
 pub(super) fn pick(store: &dyn Store, tag: Option<&str>, wish: &Wish) -> Result<(Picked, &'static str), Failed> {
-    let of_index = || oci::pick(store, layout::in_blobs, "index.json", tag, wish).map(|picked| (picked, "OCI"));
+    let of_index = || oci::pick(store, manifest::place, "index.json", tag, wish).map(|picked| (picked, "OCI"));
     if store.small("manifest.json")?.is_none() {
         return match of_index() {
             Err(Failed::Absent(unseen)) if unseen.reason == "is absent" => {

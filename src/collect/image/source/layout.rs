@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::store::{Layer, MOST_JSON, Picked, Store, found};
-use super::{Failed, Found, Source, Wish, oci};
+use super::manifest::MOST_JSON;
+use super::store::{Layer, Picked, Store, found};
+use super::{Failed, Found, Source, Wish, manifest, oci};
 use crate::collect::image::layer::{self, Blob};
 use crate::collect::image::view::View;
 use crate::collect::tree::{Kind, Tree};
@@ -25,7 +26,7 @@ pub(super) struct Directory<'a> {
 impl Source for Layout<'_> {
     fn find(&self, wish: &Wish) -> Result<Found, Failed> {
         let store = opened(self.directory)?;
-        let picked = oci::pick(&store, in_blobs, "index.json", self.tag, wish)?;
+        let picked = oci::pick(&store, manifest::place, "index.json", self.tag, wish)?;
         found(Box::new(store), picked, "OCI layout", wish)
     }
 }
@@ -36,11 +37,6 @@ impl Source for Directory<'_> {
         let picked: Picked = oci::of_manifest(&store, beside, "manifest.json")?;
         found(Box::new(store), picked, "directory", wish)
     }
-}
-
-/// Where layouts have the blob of a digest.
-pub(super) fn in_blobs(digest: &str) -> String {
-    format!("blobs/{}", digest.replacen(':', "/", 1))
 }
 
 fn beside(digest: &str) -> String {

@@ -1,18 +1,14 @@
-//! Indexes and manifests of the OCI image specification (1.1), and docker's of the second version.
+//! Picks an image out of an OCI layout, whether it is a directory or an archive: its index names several, by tags and by
+//! what they are for.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
-use super::store::{Layer, Picked, Store, json};
+use super::manifest::{self, Descriptor, Document, MOST_NESTED, Manifest, Platform};
+use super::store::{Layer, Picked, Store};
 use super::{Failed, Wish, names};
-use crate::collect::image::json::read;
-use crate::collect::image::layer::digest;
+use crate::collect::image::json;
 use crate::model::Unseen;
 
-/// Indexes in indexes; containerd takes one in one, docker and podman none.
-const MOST_NESTED: usize = 3;
 /// Images in one layout, and platforms in one index.
 const MOST_IMAGES: usize = 1024;
 /// Of all small files that are looked at to find one image, each with what it costs to look; images are named by as
@@ -21,74 +17,26 @@ const MOST_BYTES: usize = 64 << 20;
 const LOOK: usize = 8 << 10;
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 const CONTAINERD_NAME: &str = "io.containerd.image.name";
-const CONFIGS: [&str; 2] =
-    ["application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"];
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Descriptor {
-    media_type: Option<String>,
-    digest: String,
-    size: Option<u64>,
-    platform: Option<Platform>,
-    annotations: Option<BTreeMap<String, String>>,
+fn is_called(entry: &Descriptor, tag: &str) -> bool {
+    let names = [REF_NAME, CONTAINERD_NAME].map(|key| entry.annotation(key));
+    names.into_iter().flatten().any(|name| names::is(name, tag)) || entry.digest == tag
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Platform {
-    architecture: Option<String>,
-    os: Option<String>,
-    variant: Option<String>,
+fn tag_of(entry: &Descriptor) -> Option<&str> {
+    entry.annotation(CONTAINERD_NAME).or_else(|| entry.annotation(REF_NAME))
 }
 
-/// An index or a manifest: which of them it is, its fields tell, and of media types not even that there is one is
-/// certain.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Document {
-    schema_version: Option<u64>,
-    manifests: Option<Vec<Descriptor>>,
-    config: Option<Descriptor>,
-    layers: Option<Vec<Descriptor>>,
-    artifact_type: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OfPlatform {
-    architecture: Option<String>,
-    os: Option<String>,
-}
-
-impl Descriptor {
-    fn annotation(&self, key: &str) -> Option<&str> {
-        self.annotations.as_ref()?.get(key).map(String::as_str)
-    }
-
-    /// What builders tell of an image, and no image.
-    fn is_attestation(&self) -> bool {
-        let unknown = |word: &Option<String>| word.as_deref() == Some("unknown");
-        self.annotation("vnd.docker.reference.type").is_some()
-            || self.platform.as_ref().is_some_and(|on| unknown(&on.architecture) && unknown(&on.os))
-    }
-
-    fn is_called(&self, tag: &str) -> bool {
-        let names = [REF_NAME, CONTAINERD_NAME].map(|key| self.annotation(key));
-        names.into_iter().flatten().any(|name| names::is(name, tag)) || self.digest == tag
-    }
-
-    fn name(&self) -> &str {
-        self.annotation(CONTAINERD_NAME).or_else(|| self.annotation(REF_NAME)).unwrap_or(&self.digest)
-    }
+fn name_of(entry: &Descriptor) -> &str {
+    tag_of(entry).unwrap_or(&entry.digest)
 }
 
 /// A manifest that may be the one.
-struct Candidate {
-    /// Which entry of the outermost index it is of.
-    entry: usize,
+struct Candidate<'a> {
+    /// The entry of the outermost index that led to it.
+    entry: &'a Descriptor,
     digest: String,
-    platform: String,
+    platform: Platform,
 }
 
 /// Picks the image of a tag, or the only one, out of an index. `blob`: where a store has the file of a digest.
@@ -99,58 +47,62 @@ pub(super) fn pick(
     tag: Option<&str>,
     wish: &Wish,
 ) -> Result<Picked, Failed> {
-    let absent = || Failed::Absent(Unseen::new(index, "is absent"));
-    let outer: Document = json(store, index)?.ok_or_else(absent)?;
-    let entries = outer.manifests.unwrap_or_default();
-    let images: Vec<&Descriptor> = entries.iter().filter(|entry| !entry.is_attestation()).collect();
-    let called: Vec<&Descriptor> =
-        images.iter().copied().filter(|entry| tag.is_none_or(|tag| entry.is_called(tag))).collect();
+    let Document::Index(entries) = document(store, index)? else {
+        return Err(Unseen::new(index, "is no index").into());
+    };
+    let images = || manifest::images(&entries);
+    let called: Vec<&Descriptor> = images().filter(|entry| tag.is_none_or(|tag| is_called(entry, tag))).collect();
     if called.is_empty() {
         let reason = match tag {
-            Some(tag) => {
-                format!("has no image named {tag}; it has {}", names::list(images.iter().map(|entry| entry.name())))
-            }
+            Some(tag) => format!("has no image named {tag}; it has {}", names::list(images().map(name_of))),
             None => "names no image".to_owned(),
         };
         return Err(Failed::Absent(Unseen::new(index, reason)));
     }
-    let reader = Reader { store, blob, left: Cell::new(MOST_BYTES) };
-    let mut candidates = Vec::new();
-    let mut missing = None;
-    for (entry, descriptor) in called.iter().enumerate() {
-        reader.collect(entry, descriptor, 1, &mut candidates, &mut missing)?;
+    let mut reader = Reader::new(store, blob);
+    for entry in &called {
+        reader.collect(entry, entry, 1)?;
     }
-    let architecture = &wish.architecture;
-    let wanted = format!("linux/{architecture}");
-    let suits = |candidate: &&Candidate| candidate.platform == wanted;
-    let suitable: Vec<&Candidate> = candidates.iter().filter(suits).collect();
-    let Some(first) = candidates.first() else {
-        return Err(missing.unwrap_or_else(|| Unseen::new(index, "names no image")).into());
-    };
-    let chosen = match suitable.first() {
-        Some(chosen) => *chosen,
+    let Reader { candidates, none, unread, .. } = &reader;
+    let ranked = candidates.iter().filter_map(|candidate| Some((candidate.platform.rank(wish)?, candidate)));
+    let suitable: Vec<(u8, &Candidate<'_>)> = ranked.collect();
+    let chosen = match (suitable.iter().min_by_key(|(rank, _)| rank), unread, candidates.first()) {
+        (Some(chosen), ..) => *chosen,
+        // what could not be read may be the one
+        (None, Some(unread), _) => return Err(unread.clone().into()),
         // of one alone it is for the checks to say that it is for another processor
-        None if candidates.iter().all(|other| other.digest == first.digest) => first,
-        None => {
-            let there = names::list(candidates.iter().map(|candidate| candidate.platform.as_str()));
-            return Err(Unseen::new(index, format!("has no image for {wanted}; it has {there}")).into());
+        (None, None, Some(first)) if candidates.iter().all(|other| other.digest == first.digest) => (0, first),
+        (None, None, Some(_)) => {
+            return Err(manifest::none_for(index, wish, candidates.iter().map(|candidate| &candidate.platform)).into());
+        }
+        (None, None, None) => {
+            return Err(none.clone().unwrap_or_else(|| Unseen::new(index, "names no image")).into());
         }
     };
-    let others = suitable.iter().filter(|other| other.entry != chosen.entry);
-    if others.clone().any(|other| other.digest != chosen.digest) {
-        let names = names::list(called.iter().map(|entry| entry.name()));
+    let (rank, chosen) = chosen;
+    let as_good =
+        |(other, candidate): &(u8, &Candidate<'_>)| *other == rank || tag_of(candidate.entry) != tag_of(chosen.entry);
+    if suitable
+        .iter()
+        .any(|other| as_good(other) && other.1.digest != chosen.digest && !std::ptr::eq(other.1.entry, chosen.entry))
+    {
+        let names = names::list(called.iter().copied().map(name_of));
         return Err(Unseen::new(index, format!("has several images, so say which: {names}")).into());
     }
-    let wanted = Descriptor { digest: chosen.digest.clone(), ..Descriptor::default() };
-    let bytes = reader.verified(&wanted)?.ok_or_else(|| Unseen::new(&wanted.digest, "is not there"))?;
-    reader.image(&wanted.digest, &read(&wanted.digest, &bytes)?)
+    // not kept of each: all together would take much memory
+    let bytes = reader.verified(&chosen.digest)?.ok_or_else(|| Unseen::new(&chosen.digest, "is not there"))?;
+    reader.picked(&chosen.digest, manifest::read(&chosen.digest, &bytes)?)
 }
 
 /// Picks the image of a manifest.
-pub(super) fn of_manifest(store: &dyn Store, blob: fn(&str) -> String, manifest: &str) -> Result<Picked, Failed> {
-    let absent = || Failed::Absent(Unseen::new(manifest, "is absent"));
-    let document: Document = json(store, manifest)?.ok_or_else(absent)?;
-    Reader { store, blob, left: Cell::new(MOST_BYTES) }.image(manifest, &document)
+pub(super) fn of_manifest(store: &dyn Store, blob: fn(&str) -> String, name: &str) -> Result<Picked, Failed> {
+    Reader::new(store, blob).picked(name, document(store, name)?)
+}
+
+/// One that nothing names by a digest.
+fn document(store: &dyn Store, name: &str) -> Result<Document, Failed> {
+    let bytes = store.small(name)?.ok_or_else(|| Failed::Absent(Unseen::new(name, "is absent")))?;
+    Ok(manifest::read(name, &bytes)?)
 }
 
 struct Reader<'a> {
@@ -158,110 +110,99 @@ struct Reader<'a> {
     blob: fn(&str) -> String,
     /// What may still be read.
     left: Cell<usize>,
+    candidates: Vec<Candidate<'a>>,
+    /// The first thing that is no image, or not there: another platform's, which nobody fetched.
+    none: Option<Unseen>,
+    /// The first that may be one, and cannot be read.
+    unread: Option<Unseen>,
 }
 
-impl Reader<'_> {
-    /// All manifests that a descriptor leads to. What is not there may be of another platform, which nobody fetched.
-    fn collect(
-        &self,
-        entry: usize,
-        descriptor: &Descriptor,
-        nested: usize,
-        candidates: &mut Vec<Candidate>,
-        missing: &mut Option<Unseen>,
-    ) -> Result<(), Unseen> {
+impl<'a> Reader<'a> {
+    fn new(store: &'a dyn Store, blob: fn(&str) -> String) -> Self {
+        Self { store, blob, left: Cell::new(MOST_BYTES), candidates: Vec::new(), none: None, unread: None }
+    }
+
+    /// Collects all manifests that a descriptor leads to.
+    fn collect(&mut self, entry: &'a Descriptor, descriptor: &Descriptor, nested: usize) -> Result<(), Unseen> {
+        let digest = &descriptor.digest;
         if nested > MOST_NESTED {
-            return Err(Unseen::new(&descriptor.digest, format!("indexes are in each other, more than {MOST_NESTED}")));
+            return Err(Unseen::new(digest, "is an index of indexes of indexes"));
         }
-        let Some(bytes) = self.verified(descriptor)? else {
-            missing.get_or_insert(Unseen::new(&descriptor.digest, "is not there"));
+        let Some(bytes) = self.verified(digest)? else {
+            self.none.get_or_insert(Unseen::new(digest, "is not there"));
             return Ok(());
         };
-        let document: Document = read(&descriptor.digest, &bytes)?;
-        if let Some(manifests) = &document.manifests {
-            for inner in manifests.iter().filter(|inner| !inner.is_attestation()) {
-                self.collect(entry, inner, nested + 1, candidates, missing)?;
+        match manifest::read(digest, &bytes) {
+            Ok(Document::Index(entries)) => {
+                for inner in manifest::images(&entries) {
+                    self.collect(entry, inner, nested + 1)?;
+                }
             }
-            return Ok(());
+            Ok(Document::Manifest(manifest)) => {
+                if self.candidates.len() == MOST_IMAGES {
+                    return Err(Unseen::new("the index", format!("it has more than {MOST_IMAGES} images")));
+                }
+                let platform = self.platform(descriptor, &manifest)?;
+                self.candidates.push(Candidate { entry, digest: digest.clone(), platform });
+            }
+            Ok(Document::Other(what)) => {
+                self.none.get_or_insert(what);
+            }
+            Err(unseen) => {
+                self.unread.get_or_insert(unseen);
+            }
         }
-        if candidates.len() == MOST_IMAGES {
-            return Err(Unseen::new("the index", format!("it has more than {MOST_IMAGES} images")));
-        }
-        let platform = self.platform(descriptor, &document)?;
-        candidates.push(Candidate { entry, digest: descriptor.digest.clone(), platform });
         Ok(())
     }
 
     /// As its index says, or its configuration where that says nothing.
-    fn platform(&self, descriptor: &Descriptor, document: &Document) -> Result<String, Unseen> {
-        let word = |word: Option<String>| word.filter(|word| !word.is_empty());
-        if let Some(Platform { architecture: Some(architecture), os, .. }) = &descriptor.platform {
-            return Ok(format!("{}/{architecture}", os.as_deref().unwrap_or("linux")));
+    fn platform(&self, descriptor: &Descriptor, manifest: &Manifest) -> Result<Platform, Unseen> {
+        if let Some(platform) = descriptor.told() {
+            return Ok(platform.clone());
         }
-        let Some(config) = &document.config else { return Ok(String::new()) };
-        let Some(bytes) = self.verified(config)? else { return Ok(String::new()) };
-        let of: OfPlatform = read(&config.digest, &bytes).unwrap_or_default();
-        let os = word(of.os).unwrap_or_else(|| "linux".to_owned());
-        Ok(format!("{os}/{}", word(of.architecture).unwrap_or_default()))
+        let digest = &manifest.config.digest;
+        let config = self.verified(digest)?.unwrap_or_default();
+        Ok(json::read(digest, &config).unwrap_or_default())
     }
 
-    fn image(&self, name: &str, document: &Document) -> Result<Picked, Failed> {
-        if document.schema_version == Some(1) {
-            return Err(
-                Unseen::new(name, "is a manifest of docker's first version, which nobody writes any more").into()
-            );
+    fn picked(&self, name: &str, document: Document) -> Result<Picked, Failed> {
+        match document {
+            Document::Manifest(manifest) => self.image(&manifest),
+            Document::Index(_) => Err(Unseen::new(name, "is an index, where a manifest should be").into()),
+            Document::Other(what) => Err(what.into()),
         }
-        let Some(config) = &document.config else {
-            let kind = document.artifact_type.as_deref().unwrap_or("it has no configuration");
-            return Err(Unseen::new(name, format!("is no container image: {kind}")).into());
-        };
-        if let Some(kind) = config.media_type.as_deref().filter(|kind| !CONFIGS.contains(kind)) {
-            return Err(Unseen::new(name, format!("is no container image: {kind}")).into());
-        }
-        let configuration = self
-            .verified(config)?
-            .ok_or_else(|| Unseen::new(&config.digest, "the image's configuration is not there"))?;
-        let layers = document.layers.iter().flatten();
-        let layers = layers.filter(|layer| layer.media_type.as_deref() != Some("application/vnd.in-toto+json"));
-        let layers = layers.enumerate().map(|(number, layer)| {
-            Ok(Layer {
-                name: self.place(&layer.digest)?,
-                label: format!("layer {} ({})", number + 1, short(&layer.digest)),
-                digest: Some(layer.digest.clone()),
-                diff_id: None,
-                size: layer.size,
-                sought: false,
-            })
+    }
+
+    fn image(&self, manifest: &Manifest) -> Result<Picked, Failed> {
+        let digest = &manifest.config.digest;
+        let configuration =
+            self.verified(digest)?.ok_or_else(|| Unseen::new(digest, "the image's configuration is not there"))?;
+        let layers = manifest.layers.iter().enumerate().map(|(number, layer)| Layer {
+            name: (self.blob)(&layer.digest),
+            label: format!("layer {} ({})", number + 1, short(&layer.digest)),
+            digest: Some(layer.digest.clone()),
+            diff_id: None,
+            size: layer.size,
+            sought: false,
         });
-        Ok(Picked { configuration, layers: layers.collect::<Result<_, Unseen>>()?, remarks: Vec::new() })
+        Ok(Picked { configuration, layers: layers.collect(), remarks: Vec::new() })
     }
 
     /// A small blob, if it is what its digest says.
-    fn verified(&self, descriptor: &Descriptor) -> Result<Option<Vec<u8>>, Unseen> {
-        let digest = &descriptor.digest;
-        let Some(bytes) = self.store.small(&self.place(digest)?)? else {
+    fn verified(&self, digest: &str) -> Result<Option<Vec<u8>>, Unseen> {
+        let Some(bytes) = self.store.small(&(self.blob)(digest))? else {
             self.pay(LOOK)?;
             return Ok(None);
         };
         self.pay(LOOK + bytes.len())?;
-        if digest::matches(digest, &bytes) {
-            Ok(Some(bytes))
-        } else {
-            Err(Unseen::new(digest, "what lies there has another digest"))
-        }
+        manifest::check(digest, &bytes, digest)?;
+        Ok(Some(bytes))
     }
 
     fn pay(&self, bytes: usize) -> Result<(), Unseen> {
         let left = self.left.get().checked_sub(bytes);
         self.left.set(left.ok_or_else(|| Unseen::new("the index", "it leads to more than is read"))?);
         Ok(())
-    }
-
-    fn place(&self, digest: &str) -> Result<String, Unseen> {
-        match digest::Hasher::of(digest) {
-            Some(_) => Ok((self.blob)(digest)),
-            None => Err(Unseen::new(digest, "is no digest that is known")),
-        }
     }
 }
 

@@ -8,8 +8,9 @@ use std::io::{self, BufRead as _, Read};
 use std::sync::atomic::Ordering;
 use std::thread::{self, ScopedJoinHandle};
 
+use super::manifest::MOST_JSON;
 use super::members::{Member, Room, resolve, resolve_name};
-use super::store::{Layer, MOST_JSON, Store, found};
+use super::store::{Layer, Store, found};
 use super::{Depth, Failed, Found, Wish, archive, docker};
 use crate::collect::image::layer::digest::Hasher;
 use crate::collect::image::layer::pipe::{Drain, pipe};

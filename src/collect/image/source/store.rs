@@ -8,9 +8,6 @@ use crate::collect::image::view::View;
 use crate::collect::image::{self, configuration};
 use crate::model::Unseen;
 
-/// Larger than any index, manifest or configuration of use.
-pub(super) const MOST_JSON: usize = 8 << 20;
-
 /// A place with files of an image, by their names in it.
 pub(super) trait Store {
     /// A small file; `None`: it is absent.

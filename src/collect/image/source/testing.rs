@@ -11,9 +11,9 @@ use std::thread;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::manifest::digest;
 use super::{Depth, Wish};
 use crate::collect::files::Files as _;
+use crate::collect::image::layer::testing::digest_of as digest;
 use crate::collect::image::view::View;
 
 /// The interpreter's packages, where the tests put what they look for.

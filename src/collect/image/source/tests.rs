@@ -286,7 +286,7 @@ fn of_several_platforms_the_one_that_is_wished_for_is_taken() {
     // one alone is judged for what it is
     assert_eq!(nested(1, &["arm64"]).as_deref(), Ok("arm64"));
     let none = nested(1, &["arm64", "riscv64"]).unwrap_err().to_string();
-    assert!(none.contains("has no image for linux/amd64; it has linux/arm64, linux/riscv64"), "{none}");
+    assert!(none.contains("has no image for linux/amd64: it has linux/arm64, linux/riscv64"), "{none}");
 }
 
 #[test]
@@ -303,10 +303,27 @@ fn what_is_no_image_is_said_to_be_none() {
         of_layout(&files, None).map(drop).unwrap_err().to_string()
     };
     let helm = "application/vnd.cncf.helm.config.v1+json";
-    assert!(of(json!({"schemaVersion": 2, "config": {"mediaType": helm}, "layers": []})).contains(helm));
-    assert!(of(json!({"schemaVersion": 1, "fsLayers": []})).contains("first version"));
-    assert!(of(json!({"schemaVersion": 2, "layers": []})).contains("no container image"));
-    assert!(of(json!([1, 2])).contains("no such JSON"));
+    assert!(of(json!({"schemaVersion": 2, "config": {"mediaType": helm}, "layers": []})).contains("a chart of Helm"));
+    assert!(of(json!({"schemaVersion": 1, "fsLayers": []})).contains("schema 1"));
+    assert!(of(json!({"schemaVersion": 2, "layers": []})).contains("names no configuration"));
+    assert!(of(json!([1, 2])).contains("is no manifest of an image"));
+}
+
+#[test]
+fn an_artifact_beside_an_image_is_no_image_and_what_cannot_be_read_may_be_the_one() {
+    let beside = |other: &[u8], architecture: &str| {
+        let mut files = Files::new();
+        let other = blob(&mut files, other.to_vec());
+        let image = image(&mut files, &layers(), architecture, gzip);
+        index(&mut files, &[other, image]);
+        of_layout(&files, None).map(|found| found.configuration.architecture).map_err(|failed| failed.to_string())
+    };
+    let empty = json!({"mediaType": "application/vnd.oci.empty.v1+json", "digest": "sha256:0"});
+    let artifact = json!({"schemaVersion": 2, "artifactType": "x", "config": empty, "layers": []}).to_string();
+    assert_eq!(beside(artifact.as_bytes(), "amd64").as_deref(), Ok("amd64"));
+    assert_eq!(beside(artifact.as_bytes(), "arm64").as_deref(), Ok("arm64"));
+    assert_eq!(beside(b"{", "amd64").as_deref(), Ok("amd64"));
+    assert!(beside(b"{", "arm64").unwrap_err().contains("is no manifest of an image"));
 }
 
 #[test]
@@ -317,8 +334,8 @@ fn wrong_digests_are_not_believed() {
         place.unwrap().1.push(b' ');
         of_layout(&files, None).map(drop).unwrap_err().to_string()
     };
-    assert!(broken("\"layers\":[").contains("another digest"));
-    assert!(broken("diff_ids").contains("another digest"));
+    assert!(broken("\"layers\":[").contains("its digest is"));
+    assert!(broken("diff_ids").contains("its digest is"));
     // of a layer only what is above it is known
     for pack in [gzip as fn(&[u8]) -> Vec<u8>, <[u8]>::to_vec] {
         let mut files = layout(pack);
@@ -348,7 +365,7 @@ fn hostile_archives_get_an_answer() {
     let list = manifest_of(&[("none.json", ""), ("none.tar", "")], "x");
     assert!(failed(Tar::default().file("manifest.json", &list).done()).contains("not there"));
     assert!(failed(Tar::default().raw(b'0', b"manifest.json", b"", 1 << 40, b"[").0).contains("cut off"));
-    let big = vec![b'['; store::MOST_JSON + 1];
+    let big = vec![b'['; manifest::MOST_JSON + 1];
     failed(Tar::default().file("manifest.json", &big).done());
     let many = (0..30_000).fold(Tar::default(), |tar, n| tar.file(&format!("{n}"), b""));
     assert!(failed(many.done()).contains("members"));

@@ -6,7 +6,7 @@ use std::io::Read;
 use super::dockerd::store::chain_ids;
 use super::held::{Held, Looked};
 use super::machine::Machine;
-use super::manifest::{self, Descriptor, Document, MOST_JSON, MOST_NESTED, Manifest, hex, short};
+use super::manifest::{self, Descriptor, Document, MOST_JSON, MOST_NESTED, Manifest, short};
 use super::registry::Name;
 use super::{Depth, Failed, Found, Wish};
 use crate::collect::image::view::View;
@@ -131,8 +131,8 @@ struct Kept<'a> {
 }
 
 fn blob(root: &str, digest: &str) -> Result<String, Unseen> {
-    let hex = hex(digest).ok_or_else(|| Unseen::new(root, format!("names a blob by no digest ({})", short(digest))))?;
-    Ok(format!("{root}/io.containerd.content.v1.content/blobs/sha256/{hex}"))
+    let digest = manifest::checked(root, digest)?;
+    Ok(format!("{root}/io.containerd.content.v1.content/{}", manifest::place(digest)))
 }
 
 fn small(machine: &Machine<'_>, root: &str, digest: &str) -> Result<Option<Vec<u8>>, Unseen> {
@@ -158,13 +158,14 @@ fn document(
             let configuration = configuration::parse(&config)?;
             Ok(Some((manifest, configuration)))
         }
+        Document::Other(what) => Err(what.into()),
         Document::Index(_) if nested == MOST_NESTED => {
             Err(Unseen::new(digest, "is an index of indexes of indexes").into())
         }
         Document::Index(entries) => {
             let read = |entry: &Descriptor| document(machine, root, &entry.digest, wish, nested + 1);
             for entry in manifest::choose(digest, &entries, wish)? {
-                let fits = |found: &Configuration| entry.platform.is_some() || found.architecture == wish.architecture;
+                let fits = |found: &Configuration| entry.told().is_some() || found.architecture == wish.architecture;
                 if let Some(found) = read(entry)?.filter(|(_, configuration)| fits(configuration)) {
                     return Ok(Some(found));
                 }

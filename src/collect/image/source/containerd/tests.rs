@@ -168,9 +168,7 @@ fn of_an_index_what_is_there_is_taken() {
     let (index, _) = made.add(index.to_string().into_bytes());
     lay_out(dir.path(), ROOT, "default", "q.io/t:1", &made, &index, &UNPACKED);
     assert_eq!(find(dir.path(), "q.io/t:1").unwrap().id, Some(made.config.clone()));
-    let hex = hex(&made.config).unwrap();
-    std::fs::remove_file(dir.path().join(ROOT).join(format!("io.containerd.content.v1.content/blobs/sha256/{hex}")))
-        .unwrap();
+    std::fs::remove_file(dir.path().join(blob(ROOT, &made.config).unwrap())).unwrap();
     let failed = find(dir.path(), "q.io/t:1").unwrap_err().to_string();
     assert!(failed.contains("is not in /var/lib/containerd"), "{failed}");
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::testing::{Reply, serve_on, text, wish};
 use super::store::chain_ids;
 use super::*;
-use crate::collect::image::source::manifest;
+use crate::collect::image::layer::testing::digest_of;
 use crate::collect::tree::{Kind, Tree};
 
 const ROOT: &str = "/var/lib/docker";
@@ -28,7 +28,7 @@ fn lay_out(root: &Path, driver: &str) -> String {
     let config = json!({"architecture": "amd64", "os": "linux", "config": {"Env": ["A=b"]},
         "rootfs": {"diff_ids": diff_ids()}});
     let config = config.to_string();
-    let id = manifest::digest(config.as_bytes());
+    let id = digest_of(config.as_bytes());
     let image = format!("{ROOT}/image/{driver}");
     write(root, &format!("{image}/imagedb/content/sha256/{}", hex(&id).unwrap()), &config);
     let names = json!({"Repositories": {"t": {"t:1": id}, "team/x": {"team/x:latest": id},
@@ -60,7 +60,7 @@ fn stacks_of_layers_are_named_as_dockers_are() {
     let diffs = diff_ids();
     let chains = chain_ids(&diffs);
     assert_eq!(chains[0], diffs[0]);
-    assert_eq!(chains[1], manifest::digest(format!("{} {}", diffs[0], diffs[1]).as_bytes()));
+    assert_eq!(chains[1], digest_of(format!("{} {}", diffs[0], diffs[1]).as_bytes()));
 }
 
 #[test]

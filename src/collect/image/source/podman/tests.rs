@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::testing::{Reply, serve_on, text, wish};
 use super::*;
+use crate::collect::image::layer::testing::digest_of;
 use crate::collect::tree::{Kind, Tree};
 
 const ROOT: &str = "var/lib/containers/storage";
@@ -28,7 +29,7 @@ fn hex(digit: &str) -> String {
 fn lay_out(root: &Path, store: &str, driver: &str, diff_ids: &Value) -> String {
     let config =
         json!({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {"diff_ids": diff_ids}}).to_string();
-    let id = manifest::digest(config.as_bytes());
+    let id = digest_of(config.as_bytes());
     let hexes = DIFFS.map(hex);
     let file = format!("={}", STANDARD.encode(&id));
     let id = id.trim_start_matches("sha256:").to_owned();

@@ -9,6 +9,7 @@ use super::machine::Machine;
 use super::manifest::{self, ACCEPTED, Descriptor, Document, MOST_JSON, MOST_NESTED, Manifest};
 use super::{Depth, Failed, Found, Source, Wish};
 use crate::collect::http;
+use crate::collect::image::layer::digest::Hasher;
 use crate::collect::image::{configuration, layer};
 use crate::model::Unseen;
 use blob::Blob;
@@ -89,8 +90,8 @@ impl Image {
         let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok().map(str::to_owned));
         let body = answer.into_body().into_with_config().limit(u64::MAX).reader();
         let bytes = http::short_body(body, MOST_JSON).map_err(|error| self.unseen(&error))?;
-        let asked = manifest::hex(reference).map(|_| reference.to_owned());
-        if let Some(wanted) = asked.or(told.filter(|told| manifest::hex(told).is_some())) {
+        let known = |digest: &String| Hasher::of(digest).is_some();
+        if let Some(wanted) = Some(reference.to_owned()).filter(known).or(told.filter(known)) {
             manifest::check(&format!("the manifest of {}", self.label), &bytes, &wanted)?;
         }
         if kind.is_some_and(|kind| kind.contains("distribution.manifest.v1+")) {
@@ -99,6 +100,7 @@ impl Image {
         }
         match manifest::read(&self.label, &bytes)? {
             Document::Manifest(manifest) => Ok(manifest),
+            Document::Other(what) => Err(what.into()),
             Document::Index(_) if nested == MOST_NESTED => {
                 Err(Unseen::new(&self.label, "is an index of indexes of indexes").into())
             }
@@ -123,7 +125,7 @@ impl Image {
 
     /// An entry that does not say what it is for is what its configuration says.
     fn fits(&self, manifest: Manifest, entry: &Descriptor, is_only: bool, wish: &Wish) -> Result<Manifest, Failed> {
-        if entry.platform.is_none() && !is_only {
+        if entry.told().is_none() && !is_only {
             let found = configuration::parse(&self.small(&manifest.config)?)?;
             if found.architecture != wish.architecture {
                 let reason = format!("has no image for linux/{}", wish.architecture);
