@@ -78,7 +78,7 @@ pub fn configuration(bytes: &[u8]) {
 fn look(archive: Vec<u8>) {
     let size = Some(archive.len() as u64);
     let open = Box::new(|| Ok(Box::new(Cursor::new(archive)) as Box<dyn io::Read + Send>));
-    let blob = Blob { label: "layer".to_owned(), digest: None, diff_id: None, size, open };
+    let blob = Blob { label: "layer".to_owned(), digest: None, diff_id: None, size, open, parts: None };
     if let Ok(view) = layer::read(vec![blob], &Wish::default()) {
         let configuration = Configuration { entrypoint: vec!["/entrypoint.sh".to_owned()], ..Configuration::default() };
         examine(&found(configuration, Some(view)));
@@ -154,7 +154,7 @@ mod tests {
         let archive = archive_of(&files);
         let size = Some(archive.len() as u64);
         let open = Box::new(|| Ok(Box::new(Cursor::new(archive)) as Box<dyn io::Read + Send>));
-        let blob = Blob { label: String::new(), digest: None, diff_id: None, size, open };
+        let blob = Blob { label: String::new(), digest: None, diff_id: None, size, open, parts: None };
         let view = layer::read(vec![blob], &Wish::default()).unwrap();
         let image = examine(&found(Configuration::default(), Some(view)));
         let frameworks = &image.frameworks.seen().unwrap().items;

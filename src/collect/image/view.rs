@@ -66,12 +66,27 @@ pub struct View {
     layers: Vec<Option<Tree>>,
     /// What could not be read, and may hold something.
     unread: Vec<Unseen>,
+    /// Layers that were told by their tables of contents.
+    tables: usize,
 }
 
 impl View {
     /// Of entries that are merged.
     pub fn new(entries: BTreeMap<String, Entry>, layers: Vec<Option<Tree>>, unread: Vec<Unseen>) -> Self {
-        Self { entries, layers, unread }
+        Self { entries, layers, unread, tables: 0 }
+    }
+
+    /// So many of its layers were told by their tables of contents.
+    #[must_use]
+    pub fn told_by_tables(self, tables: usize) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// What of how it was read is to be known.
+    pub fn remark(&self) -> Option<String> {
+        let layers = if self.tables == 1 { "1 layer was".to_owned() } else { format!("{} layers were", self.tables) };
+        let remark = "read from the table of contents that whoever built the image put there, not from the whole";
+        (self.tables > 0).then(|| format!("{layers} {remark}"))
     }
 
     /// All entries, by path.

@@ -44,6 +44,12 @@ impl Budget {
         self.freed.notify_all();
     }
 
+    /// Takes memory for a while without waiting, so that whoever has some may wait for more; `None`: there is not so
+    /// much.
+    pub(super) fn hold(&self, bytes: usize) -> Option<Held<'_>> {
+        self.take(bytes).then(|| Held { of: self, bytes })
+    }
+
     /// Takes memory for a while, and waits until others have given theirs back; `None`: that would not help.
     pub(super) fn lend(&self, bytes: usize) -> Option<Loan<'_>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +65,19 @@ impl Budget {
     }
 }
 
-/// Memory held for a while.
+/// Memory taken for a while.
+pub(super) struct Held<'a> {
+    of: &'a Budget,
+    bytes: usize,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.of.put(self.bytes);
+    }
+}
+
+/// Memory lent for a while.
 pub(super) struct Loan<'a> {
     of: &'a Budget,
     pub(super) bytes: usize,
@@ -84,6 +102,8 @@ mod tests {
         let budget = Budget::of(100);
         assert!(budget.take(30) && !budget.take(71));
         assert!(budget.lend(71).is_none());
+        drop(budget.hold(70));
+        assert!(budget.hold(71).is_none() && budget.hold(71).is_none());
         let first = budget.lend(60).unwrap();
         std::thread::scope(|scope| {
             let second = scope.spawn(|| budget.lend(50).is_some());

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::source::Wish;
+use super::source::{Progress, Wish};
 use super::view::View;
 use crate::model::Unseen;
 
@@ -23,9 +23,11 @@ pub(super) mod pipe;
 pub(super) mod stream;
 pub(super) mod tar;
 mod teller;
+pub(super) mod toc;
 mod told;
 mod zstd;
 
+pub(in crate::collect::image) use toc::{Parts, Table};
 pub(in crate::collect::image) use told::{Shared, Told};
 
 /// As many as engines make, four times over; the number fits into nine bits.
@@ -48,6 +50,8 @@ pub(in crate::collect::image) struct Blob {
     pub(in crate::collect::image) size: Option<u64>,
     /// Opens it.
     pub(in crate::collect::image) open: Open,
+    /// Reads parts of it, where it has a table of contents.
+    pub(in crate::collect::image) parts: Option<Parts>,
 }
 
 /// Opens a blob.
@@ -71,15 +75,17 @@ pub(in crate::collect::image) fn read(blobs: Vec<Blob>, wish: &Wish) -> Result<V
     let jobs = blobs.into_iter().zip(again).map(|(blob, again)| {
         let (shared, progress) = (&shared, &*wish.progress);
         let size = blob.size.unwrap_or(u64::MAX);
-        let job: Job<'_> = if again {
-            Box::new(|| Ok(Told::default()))
-        } else {
-            Box::new(move || stream::read(blob, shared, progress))
-        };
+        let job: Job<'_> =
+            if again { Box::new(|| Ok(Told::default())) } else { Box::new(move || one(blob, shared, progress)) };
         (size, job)
     });
     let told = all(jobs.collect())?;
     view(told, &shared, wish)
+}
+
+/// Reads one layer: by its table of contents, or else whole.
+pub(in crate::collect::image) fn one(blob: Blob, shared: &Shared, progress: &Progress) -> Result<Told, Unseen> {
+    toc::read(&blob, shared, progress).or_else(|_| stream::read(blob, shared, progress))
 }
 
 /// Walks layers that lie unpacked in directories, bottom to top.
@@ -144,8 +150,9 @@ pub(in crate::collect::image) fn view(
     if wish.progress.cancelled.load(Ordering::Relaxed) {
         return Err(Unseen::new("the image's layers", "interrupted"));
     }
+    let tables = told.iter().flatten().filter(|told| told.by_table).count();
     let (entries, unread) = merge::merge(told, shared);
-    Ok(View::new(entries, Vec::new(), unread))
+    Ok(View::new(entries, Vec::new(), unread).told_by_tables(tables))
 }
 
 #[cfg(test)]

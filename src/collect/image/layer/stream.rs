@@ -12,7 +12,7 @@ use super::digest::Hasher;
 use super::pipe::{Drain, Filler, fill, pipe};
 use super::tar::{Archive, Input, Kind, pass};
 use super::teller::Teller;
-use super::told::{Full, Shared, Told};
+use super::told::{Full, Place, Shared, Told};
 use super::zstd::Zstd;
 use crate::collect::image::binary::Scanner;
 use crate::collect::image::condense::Condenser;
@@ -24,7 +24,7 @@ use crate::model::Unseen;
 
 /// What all layers may expand to beyond this ratio: by a bomb gzip makes a thousand bytes of one, zstd thirty
 /// thousand, and an image of use five.
-const MOST_RATIO: u64 = 200;
+pub(super) const MOST_RATIO: u64 = 200;
 
 /// How bytes are packed, by their first ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(in crate::collect::image) fn packing(start: &[u8]) -> Packing {
 
 /// Reads one layer.
 pub(in crate::collect::image) fn read(blob: Blob, shared: &Shared, progress: &Progress) -> Result<Told, Unseen> {
-    let Blob { label, digest, diff_id, size, open } = blob;
+    let Blob { label, digest, diff_id, size, open, parts: _ } = blob;
     let unseen = |reason: String| Unseen::new(&label, reason);
     let hasher = digest.as_ref().map(|digest| {
         Hasher::of(digest).ok_or_else(|| unseen(format!("its digest {digest} is of a kind that is not known")))
@@ -243,10 +243,7 @@ pub(in crate::collect::image) fn walk(input: impl Input, shared: &Shared, diff_i
                         Kind::Sparse => Content::Unread("it has holes, which are not filled".to_owned()),
                         _ => content(&mut archive, interest, size)?,
                     };
-                    match (interest, &content) {
-                        (Interest::Script(_), Content::Nothing) => teller.passed(&place),
-                        _ => teller.file(place, size, mode, content),
-                    }
+                    took(&mut teller, place, (size, mode), interest, content)
                 }
             },
             Kind::CharDevice | Kind::BlockDevice | Kind::Fifo => teller.node(place, kind.node(), mode),
@@ -270,25 +267,51 @@ pub(in crate::collect::image) fn walk(input: impl Input, shared: &Shared, diff_i
     Ok(teller.done())
 }
 
+/// A file of which something was to be kept: a script that chooses nothing is one like any other.
+pub(super) fn took(
+    teller: &mut Teller<'_>,
+    place: Place,
+    (size, mode): (u64, u32),
+    interest: Interest,
+    content: Content,
+) -> Result<(), Full> {
+    match (interest, &content) {
+        (Interest::Script(_), Content::Nothing) => teller.passed(&place),
+        _ => teller.file(place, size, mode, content),
+    }
+}
+
+/// A file's bytes, as they go by.
+pub(super) trait Bytes {
+    /// The next ones, so many at most; `None`: there are no more.
+    fn part(&mut self, most: usize) -> io::Result<Option<&[u8]>>;
+}
+
+impl<I: Input> Bytes for Archive<I> {
+    fn part(&mut self, most: usize) -> io::Result<Option<&[u8]>> {
+        Self::part(self, most)
+    }
+}
+
 /// What is kept of a file.
-fn content(archive: &mut Archive<impl Input>, interest: Interest, size: u64) -> io::Result<Content> {
+pub(super) fn content(file: &mut impl Bytes, interest: Interest, size: u64) -> io::Result<Content> {
     Ok(match interest {
         Interest::Nothing | Interest::Name => Content::Nothing,
-        Interest::Text(most) => Content::Bytes(beginning(archive, most, size)?),
+        Interest::Text(most) => Content::Bytes(beginning(file, most, size)?),
         Interest::Script(most) => {
-            let bytes = beginning(archive, most, size)?;
+            let bytes = beginning(file, most, size)?;
             if chooses(&bytes) { Content::Bytes(bytes) } else { Content::Nothing }
         }
         Interest::Packages(database) => {
             let mut condenser = Condenser::new(database);
-            while let Some(part) = archive.part(usize::MAX)? {
+            while let Some(part) = file.part(usize::MAX)? {
                 condenser.push(part);
             }
             Content::Bytes(condenser.finish().into_bytes())
         }
         Interest::Binary => {
             let mut scanner = Scanner::new(size);
-            while let Some(part) = archive.part(usize::MAX)? {
+            while let Some(part) = file.part(usize::MAX)? {
                 scanner.push(part);
             }
             Content::Binary(Box::new(scanner.finish()))
@@ -296,10 +319,10 @@ fn content(archive: &mut Archive<impl Input>, interest: Interest, size: u64) -> 
     })
 }
 
-fn beginning(archive: &mut Archive<impl Input>, most: usize, size: u64) -> io::Result<Vec<u8>> {
+fn beginning(file: &mut impl Bytes, most: usize, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(most.min(usize::try_from(size).unwrap_or(usize::MAX)));
     while bytes.len() < most
-        && let Some(part) = archive.part(most - bytes.len())?
+        && let Some(part) = file.part(most - bytes.len())?
     {
         bytes.extend_from_slice(part);
     }

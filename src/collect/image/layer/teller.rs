@@ -30,6 +30,8 @@ pub(super) struct Teller<'a> {
     kept: HashMap<u64, Kept, BuildHasherDefault<Itself>>,
     marks: Vec<u64>,
     paid: usize,
+    /// All memory that was taken for it.
+    spent: usize,
     opaque: Vec<u64>,
     unread: Vec<Unseen>,
     entries: usize,
@@ -56,6 +58,7 @@ impl<'a> Teller<'a> {
             kept: HashMap::default(),
             marks: Vec::new(),
             paid: 0,
+            spent: 0,
             opaque: Vec::new(),
             unread: Vec::new(),
             entries: 0,
@@ -290,8 +293,9 @@ impl<'a> Teller<'a> {
         self.pay(cost(&kept))?;
         match self.kept.entry(place.hash) {
             Slot::Occupied(mut slot) => {
-                let old = slot.insert(kept);
-                self.shared.budget.put(cost(&old));
+                let old = cost(&slot.insert(kept));
+                self.shared.budget.put(old);
+                self.spent -= old;
             }
             Slot::Vacant(slot) => {
                 slot.insert(kept);
@@ -305,7 +309,9 @@ impl<'a> Teller<'a> {
         if !self.kept.is_empty()
             && let Some(old) = self.kept.remove(&place.hash)
         {
-            self.shared.budget.put(cost(&old));
+            let old = cost(&old);
+            self.shared.budget.put(old);
+            self.spent -= old;
         }
     }
 
@@ -318,8 +324,12 @@ impl<'a> Teller<'a> {
         Ok(())
     }
 
-    fn pay(&self, bytes: usize) -> Result<(), Full> {
-        if self.shared.budget.take(bytes) { Ok(()) } else { Err(Full::Memory) }
+    fn pay(&mut self, bytes: usize) -> Result<(), Full> {
+        if !self.shared.budget.take(bytes) {
+            return Err(Full::Memory);
+        }
+        self.spent += bytes;
+        Ok(())
     }
 
     /// Something of this layer could not be read.
@@ -330,6 +340,11 @@ impl<'a> Teller<'a> {
         }
     }
 
+    /// Nothing of it is kept after all.
+    pub(super) fn undo(self) {
+        self.shared.budget.put(self.spent);
+    }
+
     /// All of it was taken in.
     pub(super) fn done(self) -> Told {
         Told {
@@ -338,6 +353,7 @@ impl<'a> Teller<'a> {
             opaque: self.opaque,
             loose: self.loose,
             unread: self.unread,
+            by_table: false,
         }
     }
 }

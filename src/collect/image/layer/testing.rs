@@ -114,6 +114,7 @@ pub(in crate::collect::image) fn blob(bytes: impl Into<Vec<u8>>) -> Blob {
         diff_id: None,
         size: Some(bytes.len() as u64),
         open,
+        parts: None,
     }
 }
 

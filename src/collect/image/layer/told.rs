@@ -100,6 +100,8 @@ pub(in crate::collect::image) struct Told {
     pub(super) loose: Vec<(u64, Vec<u8>)>,
     /// What of it could not be read.
     pub(super) unread: Vec<Unseen>,
+    /// It was told by its table of contents.
+    pub(super) by_table: bool,
 }
 
 /// Why no more of a layer is taken in.

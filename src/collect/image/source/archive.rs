@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering;
 
 use super::manifest::MOST_JSON;
 use super::members::{Member, Room, resolve};
-use super::region::Region;
+use super::region::{self, Region};
 use super::store::{Layer, Picked, Store, found};
 use super::{Failed, Found, Source, Wish, docker, given, manifest, oci, passing};
 use crate::collect::image::layer::stream::{Packing, packing, walk};
 use crate::collect::image::layer::tar::{Archive, Kind};
-use crate::collect::image::layer::{self, Blob, Job, Shared, stream};
+use crate::collect::image::layer::{self, Blob, Job, Shared};
 use crate::collect::image::view::View;
 use crate::model::Unseen;
 
@@ -120,7 +120,7 @@ impl Store for Members {
                 if again {
                     return Ok(layer::Told::default());
                 }
-                let Layer { label, digest, diff_id, sought, .. } = layer;
+                let Layer { label, digest, diff_id, sought, table, .. } = layer;
                 let unseen = |reason: String| Unseen::new(&label, reason);
                 let (at, size) = place.ok_or_else(|| unseen("is not in the archive".to_owned()))?;
                 let mut start = [0; MAGIC];
@@ -131,9 +131,10 @@ impl Store for Members {
                     progress.done.fetch_add(size, Ordering::Relaxed);
                     return told;
                 }
+                let parts = table.map(|table| region::parts(table, file.clone(), at));
                 let open = move || Ok(Box::new(region) as Box<dyn Read + Send>);
-                let blob = Blob { label, digest, diff_id, size: Some(size), open: Box::new(open) };
-                stream::read(blob, shared, progress)
+                let blob = Blob { label, digest, diff_id, size: Some(size), open: Box::new(open), parts };
+                layer::one(blob, shared, progress)
             });
             (size, job)
         });

@@ -53,6 +53,7 @@ pub(super) fn pick(store: &dyn Store, tag: Option<&str>) -> Result<Picked, Faile
         diff_id: None,
         size: None,
         sought: true,
+        table: None,
     });
     Ok(Picked { configuration, layers: layers.collect(), remarks: Vec::new() })
 }

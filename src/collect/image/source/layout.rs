@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::manifest::MOST_JSON;
 use super::store::{Layer, Picked, Store, found};
-use super::{Failed, Found, Source, Wish, manifest, oci};
+use super::{Failed, Found, Source, Wish, manifest, oci, region};
 use crate::collect::image::layer::{self, Blob};
 use crate::collect::image::view::View;
 use crate::collect::tree::{Kind, Tree};
@@ -58,14 +58,18 @@ impl Store for Files {
     }
 
     fn layers(self: Box<Self>, layers: Vec<Layer>, wish: &Wish) -> Result<View, Unseen> {
-        let blobs = layers.into_iter().map(|Layer { name, label, digest, diff_id, size, .. }| {
-            let tree = self.0.clone();
-            let open = move || match tree.file(&name) {
-                Ok(Some(file)) => Ok(Box::new(file) as Box<dyn Read + Send>),
-                Ok(None) => Err(io::Error::other("it is not there")),
-                Err(unseen) => Err(io::Error::other(unseen.reason)),
+        let blobs = layers.into_iter().map(|Layer { name, label, digest, diff_id, size, table, .. }| {
+            let file = match self.0.file(&name) {
+                Ok(Some(file)) => Ok(Arc::new(file)),
+                Ok(None) => Err("it is not there".to_owned()),
+                Err(unseen) => Err(unseen.reason),
             };
-            Blob { label, digest, diff_id, size, open: Box::new(open) }
+            let parts = file.as_ref().ok().zip(table).map(|(file, table)| region::parts(table, file.clone(), 0));
+            let open = move || match file {
+                Ok(file) => Ok(Box::new(file) as Box<dyn Read + Send>),
+                Err(reason) => Err(io::Error::other(reason)),
+            };
+            Blob { label, digest, diff_id, size, open: Box::new(open), parts }
         });
         layer::read(blobs.collect(), wish)
     }

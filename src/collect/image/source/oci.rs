@@ -7,6 +7,7 @@ use super::manifest::{self, Descriptor, Document, MOST_NESTED, Manifest, Platfor
 use super::store::{Layer, Picked, Store};
 use super::{Failed, Wish, names};
 use crate::collect::image::json;
+use crate::collect::image::layer::Table;
 use crate::model::Unseen;
 
 /// Images in one layout, and platforms in one index.
@@ -184,6 +185,7 @@ impl<'a> Reader<'a> {
             diff_id: None,
             size: layer.size,
             sought: false,
+            table: Table::of(|key| layer.annotation(key)),
         });
         Ok(Picked { configuration, layers: layers.collect(), remarks: Vec::new() })
     }

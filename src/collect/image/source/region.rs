@@ -6,10 +6,22 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use crate::collect::image::layer::tar::Input;
+use crate::collect::image::layer::{Parts, Table};
 
 /// What is read first after something was left out: a header, as a rule, and then the next is elsewhere.
 const LITTLE: usize = 1 << 10;
 const MUCH: usize = 128 << 10;
+
+/// To ask for another place costs little more than reading on.
+const REQUEST: u64 = 64 << 10;
+
+/// Parts of a blob that begins somewhere in a file.
+pub(super) fn parts(table: Table, file: Arc<File>, at: u64) -> Parts {
+    let open = move |from: u64, length| {
+        Ok(Box::new(Region::new(file.clone(), at.saturating_add(from), length)) as Box<dyn Read + Send>)
+    };
+    Parts { table, request: REQUEST, open: Box::new(open) }
+}
 
 /// Bytes of a file from one place on. Several may read one file.
 pub(super) struct Region {

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::{Depth, Failed, Found, Wish};
-use crate::collect::image::layer::{self, digest};
+use crate::collect::image::layer::{self, Table, digest};
 use crate::collect::image::view::View;
 use crate::collect::image::{self, configuration};
 use crate::model::Unseen;
@@ -32,6 +32,8 @@ pub(super) struct Layer {
     pub(super) size: Option<u64>,
     /// Only what tells something need be read of it: its digests are the word of the same file that it is in.
     pub(super) sought: bool,
+    /// Where its table of contents is, if it has one.
+    pub(super) table: Option<Table>,
 }
 
 /// An image in a store.
@@ -67,6 +69,7 @@ pub(super) fn found(store: Box<dyn Store>, picked: Picked, source: &str, wish: &
         Depth::Config => None,
         Depth::Files => Some(store.layers(layers, wish)?),
     };
+    remarks.extend(files.as_ref().and_then(View::remark));
     Ok(Found { source: source.to_owned(), configuration, id: Some(hasher.finish()), files, remarks })
 }
 

@@ -14,6 +14,7 @@ use flate2::write::GzEncoder;
 use super::{Depth, Wish};
 use crate::collect::files::Files as _;
 use crate::collect::image::layer::testing::digest_of as digest;
+use crate::collect::image::layer::toc::testing::{chunked, stargz};
 use crate::collect::image::view::View;
 
 /// The interpreter's packages, where the tests put what they look for.
@@ -56,6 +57,29 @@ pub(super) struct Made {
 }
 
 pub(super) fn image(layers: &[&[(&str, &str)]]) -> Made {
+    let tars = layers.iter().map(|files| tar_of(files));
+    of_blobs(tars.map(|tar| (digest(&tar), gzip(&tar), BTreeMap::new())).collect())
+}
+
+/// Larger than what asking for a few parts counts.
+pub(super) const LONG: usize = 4 << 20;
+
+/// An image of two layers with tables of contents, a zstd:chunked one with `1` in a file and one of eStargz with `2`.
+pub(super) fn with_tables(file: &str) -> Made {
+    let mut state = 1_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    let long: Vec<u8> = std::iter::repeat_with(next).take(LONG).collect();
+    let items = |text: &'static str| [(b'0', file, "", text.as_bytes()), (b'0', "data.bin", "", &long[..])];
+    let layers = [chunked(&items("1"), |_| ()), stargz(&items("2"), |_| ())];
+    // what nobody unpacks needs no digest
+    of_blobs(layers.map(|layer| (digest(b""), layer.blob, layer.annotations)).to_vec())
+}
+
+/// Of layers by the digests of their archives, their blobs, and what is said of them.
+fn of_blobs(layers: Vec<(String, Vec<u8>, BTreeMap<String, String>)>) -> Made {
     let mut made = Made {
         blobs: BTreeMap::new(),
         manifest: String::new(),
@@ -64,12 +88,11 @@ pub(super) fn image(layers: &[&[(&str, &str)]]) -> Made {
         diff_ids: Vec::new(),
     };
     let mut named = Vec::new();
-    for files in layers {
-        let tar = tar_of(files);
-        made.diff_ids.push(digest(&tar));
-        let (digest, size) = made.add(gzip(&tar));
-        named.push(serde_json::json!({
-            "mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": digest, "size": size}));
+    for (diff_id, blob, annotations) in layers {
+        made.diff_ids.push(diff_id);
+        let (digest, size) = made.add(blob);
+        named.push(serde_json::json!({"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip",
+            "digest": digest, "size": size, "annotations": annotations}));
         made.layers.push(digest);
     }
     let config = serde_json::json!({

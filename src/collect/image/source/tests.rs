@@ -223,6 +223,24 @@ fn one_image_is_the_same_from_every_source() {
 }
 
 #[test]
+fn of_layers_with_tables_of_contents_little_is_read() {
+    let made = testing::with_tables(&VERSION[1..]);
+    let mut files: Files = made.blobs.iter().map(|(digest, bytes)| (manifest::place(digest), bytes.clone())).collect();
+    index(&mut files, &[json!({"digest": made.manifest, "size": 1})]);
+    // what tells nothing is another file's now: nobody looks
+    for digest in &made.layers {
+        let file = files.iter_mut().find(|(name, _)| *name == manifest::place(digest)).unwrap();
+        file.1[testing::LONG / 2] ^= 1;
+    }
+    for found in [of_layout(&files, None), in_file(&archive(&files), None)] {
+        let found = found.unwrap();
+        let view = found.files.unwrap();
+        assert_eq!((view.read(VERSION, 10).unwrap().unwrap(), view.all_unread()), (b"2".to_vec(), &[][..]));
+        assert!(found.remarks[0].starts_with("2 layers were read from the table"), "{:?}", found.remarks);
+    }
+}
+
+#[test]
 fn a_path_says_itself_what_it_is() {
     let source = |path: PathBuf| here(&Reference::Path(path)).map(|found| found.source);
     let dir = write(&layout(gzip));

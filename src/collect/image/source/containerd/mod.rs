@@ -2,13 +2,15 @@
 //! discard the blobs once they are unpacked (EKS since 2023-07, GKE since 1.27).
 
 use std::io::Read;
+use std::sync::Arc;
 
 use super::dockerd::store::chain_ids;
 use super::held::{Held, Looked};
 use super::machine::Machine;
 use super::manifest::{self, Descriptor, Document, MOST_JSON, MOST_NESTED, Manifest, short};
 use super::registry::Name;
-use super::{Depth, Failed, Found, Wish};
+use super::{Depth, Failed, Found, Wish, region};
+use crate::collect::image::layer::Table;
 use crate::collect::image::view::View;
 use crate::collect::image::{configuration, layer};
 use crate::model::Unseen;
@@ -215,11 +217,14 @@ impl<'a> Kept<'a> {
             let file = self.machine.files().file(&path)?.ok_or_else(|| {
                 Unseen::new(&path, "is absent, and the image is not unpacked for containerd's own snapshotter either")
             })?;
+            let file = Arc::new(file);
+            let table = Table::of(|key| descriptor.annotation(key));
             blobs.push(layer::Blob {
                 label: descriptor.digest.clone(),
                 digest: Some(descriptor.digest.clone()),
                 diff_id,
                 size: descriptor.size,
+                parts: table.map(|table| region::parts(table, file.clone(), 0)),
                 open: Box::new(move || Ok(Box::new(file) as Box<dyn Read + Send>)),
             });
         }
@@ -245,6 +250,7 @@ impl Held for Kept<'_> {
                 }
             },
         };
+        remarks.extend(files.as_ref().and_then(View::remark));
         let namespace = short(&self.record.namespace);
         let source = match self.engine {
             "containerd" => format!("containerd ({}, namespace {namespace}){how}", self.root),

@@ -151,6 +151,15 @@ fn blobs_are_read_where_nothing_is_unpacked() {
 }
 
 #[test]
+fn blobs_with_tables_of_contents_are_read_by_them() {
+    let (dir, made) = (tempfile::tempdir().unwrap(), super::super::testing::with_tables(VERSION));
+    lay_out(dir.path(), ROOT, "default", "q.io/t:1", &made, &made.manifest, &Has { blobs: true, snapshots: false });
+    let found = find(dir.path(), "q.io/t:1").unwrap();
+    assert_eq!(version(&found).as_deref(), Some("2"));
+    assert!(found.remarks[0].starts_with("2 layers were read from the table"), "{:?}", found.remarks);
+}
+
+#[test]
 fn layers_that_are_nowhere_are_said_to_be() {
     let (dir, made) = (tempfile::tempdir().unwrap(), made());
     lay_out(dir.path(), ROOT, "default", "q.io/t:1", &made, &made.manifest, &Has::default());

@@ -40,12 +40,7 @@ impl Blob {
         let answer = self.client.get(&self.path, "*/*", Some(&range), Some(left));
         let answer = answer.map_err(|refusal| io::Error::other(refusal.words().to_owned()))?;
         if answer.status() == StatusCode::PARTIAL_CONTENT {
-            let begins =
-                answer.headers().get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok()).and_then(begin);
-            if begins != Some(self.offset) {
-                return Err(io::Error::other("goes on with another part than it was asked for"));
-            }
-            return Ok(reader(answer));
+            return begins_at(answer, self.offset);
         }
         // HTTP allows a server not to know ranges
         let mut body = reader(answer);
@@ -90,6 +85,27 @@ impl Read for Blob {
                 }
             }
         }
+    }
+}
+
+/// So many bytes of a blob from a place on; an error where its server does not know ranges.
+pub(super) fn part(client: &Client, digest: &str, at: u64, length: u64) -> io::Result<BodyReader<'static>> {
+    let last = length.checked_sub(1).and_then(|more| at.checked_add(more));
+    let range = format!("bytes={at}-{}", last.ok_or(io::ErrorKind::InvalidInput)?);
+    let answer = client.get(&format!("blobs/{digest}"), "*/*", Some(&range), Some(length));
+    let answer = answer.map_err(|refusal| io::Error::other(refusal.words().to_owned()))?;
+    if answer.status() == StatusCode::PARTIAL_CONTENT {
+        return begins_at(answer, at);
+    }
+    Err(io::Error::other("does not know ranges"))
+}
+
+fn begins_at(answer: Response<Body>, offset: u64) -> io::Result<BodyReader<'static>> {
+    let range = answer.headers().get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
+    if range.and_then(begin) == Some(offset) {
+        Ok(reader(answer))
+    } else {
+        Err(io::Error::other("goes on with another part than it was asked for"))
     }
 }
 

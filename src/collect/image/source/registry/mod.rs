@@ -10,6 +10,8 @@ use super::manifest::{self, ACCEPTED, Descriptor, Document, MOST_JSON, MOST_NEST
 use super::{Depth, Failed, Found, Source, Wish};
 use crate::collect::http;
 use crate::collect::image::layer::digest::Hasher;
+use crate::collect::image::layer::{Parts, Table};
+use crate::collect::image::view::View;
 use crate::collect::image::{configuration, layer};
 use crate::model::Unseen;
 use blob::Blob;
@@ -26,6 +28,10 @@ pub(super) mod name;
 #[cfg(test)]
 mod tests;
 pub(in crate::collect) mod trust;
+
+/// Asking takes two ways there and back, to the registry and to the storage it leads to: some ten milliseconds, in which
+/// a fast link brings about as much.
+const REQUEST: u64 = 1 << 20;
 
 /// An image of a registry.
 pub(super) struct Registry<'a> {
@@ -52,13 +58,14 @@ impl Source for Registry<'_> {
                 Some(layer::read(blobs.map(|(layer, diff_id)| image.blob(layer, diff_id)).collect(), wish)?)
             }
         };
+        let remarks = files.as_ref().and_then(View::remark).into_iter().collect();
         let how = if files.is_some() { ", streamed" } else { "" };
         Ok(Found {
             source: format!("registry {}{how}", name.registry),
             configuration,
             id: Some(manifest.config.digest),
             files,
-            remarks: Vec::new(),
+            remarks,
         })
     }
 }
@@ -147,6 +154,12 @@ impl Image {
 
     fn blob(&self, layer: &Descriptor, diff_id: Option<&String>) -> layer::Blob {
         let (client, digest, size) = (Arc::clone(&self.client), layer.digest.clone(), layer.size);
+        let parts = Table::of(|key| layer.annotation(key)).map(|table| {
+            let (client, digest) = (Arc::clone(&self.client), layer.digest.clone());
+            let open =
+                move |at, length| Ok(Box::new(blob::part(&client, &digest, at, length)?) as Box<dyn Read + Send>);
+            Parts { table, request: REQUEST, open: Box::new(open) }
+        });
         let open = move || {
             let blob =
                 Blob::open(client, &digest, size).map_err(|refusal| io::Error::other(refusal.words().to_owned()))?;
@@ -158,6 +171,7 @@ impl Image {
             diff_id: diff_id.cloned(),
             size: layer.size,
             open: Box::new(open),
+            parts,
         }
     }
 }

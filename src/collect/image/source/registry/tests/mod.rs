@@ -12,12 +12,26 @@ use super::*;
 use crate::collect::tree::{Kind, Tree};
 
 mod refusals;
+mod tables;
 
 const VERSION: &str = "usr/lib/python3/dist-packages/torch/version.py";
 
 fn made() -> Made {
     let long = "#".repeat(300_000);
     image(&[&[(VERSION, "1"), ("long", &long)], &[(VERSION, "2")]])
+}
+
+/// What a registry that knows ranges answers.
+fn ranged(made: &Made, asked: &Asked) -> Reply {
+    let reply = plain(made, asked);
+    let Some((begin, end)) = asked.header("range").strip_prefix("bytes=").and_then(|range| range.split_once('-'))
+    else {
+        return reply;
+    };
+    let whole = reply.body.len();
+    let (begin, end): (usize, usize) = (begin.parse().unwrap(), end.parse().unwrap_or(whole - 1));
+    let part = Reply { status: 206, body: reply.body[begin..=end].to_vec(), ..reply };
+    part.with("Content-Range", format!("bytes {begin}-{end}/{whole}"))
 }
 
 /// What a registry without any wishes answers.
