@@ -86,6 +86,11 @@ pub fn is_another(args: &[String]) -> bool {
     is_monitor(args) || (OTHERS.contains(&first) && !has_script)
 }
 
+/// Nothing is started, or a shell with nothing to do: what is run in it, whoever starts it says.
+pub fn is_bare(args: &[String]) -> bool {
+    args.len() < 2 && args.first().is_none_or(|word| SHELLS.contains(&name(word)))
+}
+
 /// Its command sets up another environment than the container's before it runs what it is for.
 pub fn chooses_environment(args: &[String]) -> bool {
     args.iter().take(WORDS).any(|word| CHOOSERS.contains(&name(word)) || says_choice(word))

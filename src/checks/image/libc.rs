@@ -2,6 +2,7 @@
 
 use super::meant;
 use crate::checks::not_applicable;
+use crate::knowledge::programs::is_bare;
 use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::image::LibcKind;
@@ -25,8 +26,9 @@ pub(super) const CHECKS: &[Check] = &[Check {
 }];
 
 fn musl(facts: &Facts<'_>) -> Judgement {
-    // an image of which nobody says that it needs a GPU is rightly small
-    if !meant::has_gpu(facts)? || (facts.place == Place::Image && !meant::is_for_gpu(facts)?) {
+    // a program that never speaks of a GPU is rightly in a small image; in a base image anything may be run
+    let starts_program = || facts.container.args.seen().is_some_and(|args| !is_bare(args));
+    if !meant::has_gpu(facts)? || (facts.place == Place::Image && starts_program() && !meant::is_for_gpu(facts)?) {
         return not_applicable();
     }
     match facts.image.libc.known()? {
@@ -63,7 +65,14 @@ mod tests {
         plain.silent(ID);
         let mut for_cpu = World { place: Place::Image, ..plain.clone() };
         for_cpu.container.gpu_given = Observed::Known(crate::model::container::Given::LegacyHook);
-        for_cpu.silent(ID);
+        for args in [&[][..], &["/bin/sh"]] {
+            for_cpu.container.args = Observed::Known(args.iter().map(|&word| word.to_owned()).collect());
+            for_cpu.failure(ID);
+        }
+        for args in [&["nginx", "-g", "daemon off;"][..], &["redis-server"], &["sh", "-c", "serve"]] {
+            for_cpu.container.args = Observed::Known(args.iter().map(|&word| word.to_owned()).collect());
+            for_cpu.silent(ID);
+        }
         let mut bare = World { place: Place::Image, host: World::bare_host(), ..plain };
         bare.container.gpu_given = Observed::Known(crate::model::container::Given::LegacyHook);
         bare.silent(ID);
