@@ -35,8 +35,7 @@ fn first(name: &str, wish: &Wish, all: Vec<(&str, Looked<'_>)>) -> Result<Found,
     }
     let mut have = have.into_iter();
     let Some((engine, held)) = have.next() else {
-        let hint = "a registry is asked where the name says so: registry:NAME";
-        let failed = Unseen::new(short(name), format!("{}; {hint}", reasons.join("; ")));
+        let failed = Unseen::new(short(name), reasons.join("; "));
         let is_open = !remarks.is_empty();
         return Err(if is_open { Failed::Unreadable(failed) } else { Failed::Absent(failed) });
     };
@@ -130,7 +129,7 @@ mod tests {
         let deaf = || Err(Failed::Unreadable(Unseen::new("docker at /s", "this user may not talk to it")));
         let failed = asked([deaf(), absent(), absent()]).unwrap_err();
         assert!(matches!(failed, Failed::Unreadable(_)));
-        assert!(failed.to_string().contains("may not talk to it") && failed.to_string().contains("registry:NAME"));
+        assert!(failed.to_string().contains("may not talk to it"));
         assert!(matches!(asked([absent(), absent(), absent()]), Err(Failed::Absent(_))));
         let found = asked([deaf(), Ok(has("a", Ok("podman"))), absent()]).unwrap();
         assert!(found.remarks[0].contains("docker could not be asked"));
