@@ -201,9 +201,12 @@ fn what_no_engine_has_is_said_of_each() {
     let Some(world) = World::new() else { return };
     let ended = world.run(&["team/absent:1"]);
     assert_ne!(ended.code(), 0, "{ended:?}");
-    for words in
-        ["docker has no such image", "podman has no such image", "containerd has no such image", "registry:NAME"]
-    {
+    for words in [
+        "docker has no such image",
+        "podman has no such image",
+        "containerd has no such image",
+        "registry:team/absent:1",
+    ] {
         assert!(ended.stderr.contains(words), "{words}: {ended:?}");
     }
     let ended = world.run(&[&format!("registry:{}/team/absent:1", world.engines.registry)]);
