@@ -31,9 +31,8 @@ for target in "${targets[@]}"; do
   python3 seeds.py "$target" "$corpus"
   printf '\n== %s, %s s\n' "$target" "$seconds"
   "$work/$triple/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 \
-    -print_final_stats=1 -artifact_prefix="finds/$target/" "$corpus" "finds/$target" 2>&1 |
-    grep -E 'panicked|ERROR|SUMMARY|Test unit|stat::(number_of_executed_units|average_exec_per_sec)|cov:' | tail -8 || true
-  [ "${PIPESTATUS[0]}" -eq 0 ] || failed+=("$target")
+    -print_final_stats=1 -artifact_prefix="finds/$target/" "$corpus" "finds/$target" >"$work/$target.log" 2>&1 || failed+=("$target")
+  grep -E 'panicked|ERROR|SUMMARY|Test unit|stat::(number_of_executed_units|average_exec_per_sec)|cov:' "$work/$target.log" | tail -8 || true
 done
 [ ${#failed[@]} -eq 0 ] || printf '\nfailed: %s\n' "${failed[@]}" >&2
 exit $((${#failed[@]} > 0))

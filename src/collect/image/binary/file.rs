@@ -138,7 +138,7 @@ impl File<'_> {
         if place.end > self.size {
             found.lose_section();
         }
-        let mut at = place.start.next_multiple_of(fatbin::ALIGNMENT);
+        let mut at = place.start.checked_next_multiple_of(fatbin::ALIGNMENT).unwrap_or(u64::MAX);
         let mut near = Near::default();
         while at < end {
             let header = near.get(self, at, fatbin::CONTAINER);
@@ -166,7 +166,7 @@ impl File<'_> {
                 at = at.saturating_add(entry.length).min(last);
             }
             found.end(last);
-            at = last.next_multiple_of(fatbin::ALIGNMENT);
+            at = last.checked_next_multiple_of(fatbin::ALIGNMENT).unwrap_or(u64::MAX);
         }
     }
 

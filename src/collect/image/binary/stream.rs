@@ -293,7 +293,9 @@ impl Scanner {
         let all = Section::all(&self.sections.bytes).into_iter();
         let of_code = all.filter(|section| match names {
             Some(names) => fatbin::SECTIONS.contains(&section.name_in(names)),
-            None => self.code.begins_at(section.place.start.next_multiple_of(fatbin::ALIGNMENT)),
+            None => {
+                self.code.begins_at(section.place.start.checked_next_multiple_of(fatbin::ALIGNMENT).unwrap_or(u64::MAX))
+            }
         });
         Some(of_code.map(|section| section.place).collect())
     }
