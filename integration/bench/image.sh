@@ -14,15 +14,10 @@
 set -euo pipefail
 export LC_ALL=C
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-programs=${GPU_PREFLIGHT_BIN-}
-if [ -z "$programs" ]; then
-  programs=${CARGO_TARGET_DIR:-$here/target}/programs-release
-  "$here/packaging/build.sh" "$programs" >&2
-fi
-program=$(cd "$programs" && pwd)/gpu-preflight
+. "$(dirname "${BASH_SOURCE[0]}")/programs.sh"
+program=$programs/gpu-preflight
 
 # Layouts: WHAT is `big`, or `LAYERS ENTRIES` with so many small files in all.
 make() { # OUT WHAT...

@@ -10,16 +10,10 @@
 set -euo pipefail
 export LC_ALL=C
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 runs=${1:-2000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-programs=${GPU_PREFLIGHT_BIN-}
-if [ -z "$programs" ]; then
-  programs=${CARGO_TARGET_DIR:-$here/target}/programs-release
-  "$here/packaging/build.sh" "$programs" >&2
-fi
-programs=$(cd "$programs" && pwd)
+. "$(dirname "${BASH_SOURCE[0]}")/programs.sh"
 
 released=(--edition 2024 -C opt-level=3 -C lto=fat -C codegen-units=1 -C strip=symbols)
 rustc "${released[@]}" "$here/integration/bench/measure.rs" -o "$work/measure"

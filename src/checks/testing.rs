@@ -86,16 +86,8 @@ impl World {
                     .collect(),
             ),
             engines: vec![Engine {
-                kind: EngineKind::Docker,
-                path: "/usr/bin/dockerd".into(),
                 runtimes: [("nvidia".to_owned(), "/usr/bin/nvidia-container-runtime".to_owned())].into(),
-                runtime_args: [].into(),
-                default_runtime: None,
-                systemd_cgroup: None,
-                cdi_spec_dirs: None,
-                cdi: None,
-                snap: false,
-                broken: None,
+                ..Engine::new(EngineKind::Docker, "/usr/bin/dockerd")
             }],
             ..Host::default()
         };

@@ -109,12 +109,7 @@ mod tests {
     use crate::collect::tree::{Kind, Tree};
 
     fn laid(files: &[(&str, &str)]) -> (Vec<(String, String)>, bool) {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = dir.path().join(path.trim_start_matches('/'));
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
+        let dir = crate::collect::testing::laid(files);
         let (directories, unseen) = configured(&Tree::open(dir.path(), Kind::Image).unwrap());
         (directories.into_iter().map(|d| (d.path, d.source)).collect(), unseen.is_some())
     }

@@ -12,6 +12,17 @@ pub(super) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {name}: {what}");
 }
 
+/// A directory with such files in it, by paths with or without a slash before them.
+pub(super) fn laid<T: AsRef<[u8]>>(files: &[(&str, T)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = dir.path().join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    dir
+}
+
 /// A system call that [`forbid`] takes away.
 pub(super) struct Call {
     pub(super) number: libc::c_long,

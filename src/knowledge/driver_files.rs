@@ -15,6 +15,9 @@ pub const DIRECTORIES: [&str; 8] = [
     "/lib",
 ];
 
+/// Where NVIDIA's tools bring the driver's program for people to.
+pub const SMI: &str = "/usr/bin/nvidia-smi";
+
 /// A library of the driver, by the name of its file: `libcuda.so.550.163.01`, `libnvidia-ml.so.1`.
 pub fn is_driver_library(path: &str) -> bool {
     let name = base_name(path);

@@ -19,6 +19,7 @@ pub mod driver_files;
 pub mod errors;
 pub mod frameworks;
 pub mod gpus;
+pub mod little_endian;
 pub mod monitors;
 pub mod needs;
 #[cfg(feature = "cli")]

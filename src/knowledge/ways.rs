@@ -46,23 +46,8 @@ mod tests {
         host.toolkit.version = Observed::Known(release.map(|release| release.parse().unwrap()));
         let config = mode.map(|mode| ToolkitConfig { mode: Some(mode.to_owned()), ..ToolkitConfig::default() });
         host.toolkit.config = Observed::Known(config);
-        host.engines = engines.iter().map(|kind| engine(*kind)).collect();
+        host.engines = engines.iter().map(|kind| Engine::new(*kind, "")).collect();
         host
-    }
-
-    fn engine(kind: EngineKind) -> Engine {
-        Engine {
-            kind,
-            path: String::new(),
-            runtimes: [].into(),
-            runtime_args: [].into(),
-            default_runtime: None,
-            systemd_cgroup: None,
-            cdi_spec_dirs: None,
-            cdi: None,
-            snap: false,
-            broken: None,
-        }
     }
 
     #[test]

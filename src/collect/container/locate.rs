@@ -144,12 +144,7 @@ mod tests {
     use crate::collect::tree::Kind;
 
     fn laid(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = dir.path().join(path.trim_start_matches('/'));
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, text).unwrap();
-        }
+        let dir = crate::collect::testing::laid(files);
         let tree = Tree::open(dir.path(), Kind::Host).unwrap();
         (dir, tree)
     }

@@ -11,12 +11,7 @@ use super::*;
 use crate::collect::tree::Kind;
 
 fn of(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Result<Endpoint, String> {
-    let dir = tempfile::tempdir().unwrap();
-    for (path, content) in files {
-        let path = dir.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
-    }
+    let dir = crate::collect::testing::laid(files);
     let tree = Tree::open(dir.path(), Kind::Host).unwrap();
     let variables: BTreeMap<&str, &str> = variables.iter().copied().chain([("HOME", "/home")]).collect();
     endpoint(&tree, &|name| variables.get(name).copied()).map_err(|unseen| unseen.reason)

@@ -17,7 +17,6 @@ const LOCAL: &str = "/usr/local";
 const LINK: &str = "/usr/local/cuda";
 /// More toolkits than an image has side by side, and more directories before a loader's.
 const TOOLKITS: usize = 8;
-const BEFORE: usize = 32;
 /// Links from `/usr/local/cuda` by way of `/etc/alternatives`.
 const HOPS: usize = 4;
 
@@ -60,18 +59,19 @@ pub(super) fn find(walk: &mut Walk<'_>, local: &[String], hints: &Hints<'_>, loa
         if found.iter().any(|other: &Compat| other.directory == directory) {
             continue;
         }
-        let told = loader.order(walk, hints).to_vec();
         // `/usr/local/cuda` is not there, yet the image speaks of it: what NVIDIA's packages install as the
         // only toolkit is it, by a link that is made when the image is made.
-        let absent = link.is_none() && toolkits().count() == 1 && is_of_nvidia(&told, hints);
+        let told = loader.order(walk, hints);
+        let absent = link.is_none() && toolkits().count() == 1 && is_of_nvidia(told, hints);
         let only = absent.then(|| directory.trim_end_matches("/compat").to_owned());
         let target = link.as_deref().or(only.as_deref());
         let note = walk.rootfs.compat_note(&file);
         // with more than one to choose from NVIDIA's hook does nothing
         let by_link = walk.will_be_covered(&format!("{LINK}/compat"));
         let current = alone && !by_link && target.is_some_and(|target| directory == format!("{target}/compat"));
+        let leads = loader.leads(walk, hints, |path| real(path, target) == directory).filter(|_| loadable);
         let cache = loader.cache(walk);
-        let reach = reach(&told, &directory, target, cache).filter(|_| loadable);
+        let reach = leads.map(|(reach, path)| Reach { cached: cache.map(|cache| names(cache, &path)), ..reach });
         found.push(Compat { directory, current, cache: cache.is_some(), version, note, reach });
     }
     found
@@ -117,15 +117,10 @@ fn library(walk: &mut Walk<'_>, directory: String) -> Option<Library> {
     }
 }
 
-/// What leads the loader there. `toolkit`: what `/usr/local/cuda` is.
-fn reach(told: &[Directory], directory: &str, toolkit: Option<&str>, cache: Option<&[u8]>) -> Option<Reach> {
-    let place = told.iter().position(|told| real(&told.path, toolkit) == directory)?;
-    let found = told.get(place)?;
-    let before = told.iter().take(place).map(|told| told.path.clone()).take(BEFORE).collect();
-    // the cache has the path as the configuration writes it
-    let entry = format!("{}/libcuda.so.1", found.path);
-    let cached = cache.map(|cache| cache.windows(entry.len()).any(|part| part == entry.as_bytes()));
-    Some(Reach { source: found.source.clone(), before, cached })
+/// The image's own cache has the libcuda of a directory, as the configuration writes it.
+fn names(cache: &[u8], directory: &str) -> bool {
+    let entry = format!("{directory}/libcuda.so.1");
+    cache.windows(entry.len()).any(|part| part == entry.as_bytes())
 }
 
 /// Where drivers are put, by the toolkit or by a scheduler's mounts.

@@ -6,7 +6,7 @@
 use super::places::Hints;
 use super::reach::Loader;
 use super::walk::Walk;
-use crate::knowledge::driver_files::{self, is_libcuda};
+use crate::knowledge::driver_files::{self, SMI, is_libcuda};
 use crate::knowledge::toolkit::{base_name, parent};
 use crate::model::DriverVersion;
 use crate::model::host::NodeKind;
@@ -18,7 +18,6 @@ const MOST: usize = 64;
 const STUB: u64 = 1 << 20;
 /// Links that are followed from nvidia-smi; images have one or two.
 const LINKS: usize = 8;
-const SMI: &str = "/usr/bin/nvidia-smi";
 /// Names that programs ask for.
 const ASKED: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
 

@@ -72,8 +72,7 @@ pub(super) fn find(
             continue;
         }
         // the loader may know more places
-        let told = loader.order(walk, hints).to_vec();
-        for directory in told.iter().map(|told| &told.path).take(MOST_DIRECTORIES) {
+        for directory in loader.order(walk, hints).iter().map(|told| &told.path).take(MOST_DIRECTORIES) {
             if !seen.listed.contains(directory) {
                 let names = walk.list(directory);
                 seen.keep(directory, &names);

@@ -75,6 +75,14 @@ fn written(
     })
 }
 
+/// Name and version of a package by what its metadata is called: `torch-2.9.0.dist-info`, `torch-2.1.0-py3.11.egg-info`;
+/// what setuptools installed in the past has the version in the file alone.
+pub(super) fn of_metadata(entry: &str) -> Option<(&str, &str)> {
+    let stem = entry.strip_suffix(".dist-info").or_else(|| entry.strip_suffix(".egg-info"))?;
+    let (name, version) = stem.split_once('-').unwrap_or((stem, ""));
+    Some((name, version.split_once("-py").map_or(version, |(version, _)| version)))
+}
+
 /// An installed package of Python.
 struct Package<'a> {
     /// Normalised, with underscores.
@@ -86,10 +94,7 @@ struct Package<'a> {
 
 impl<'a> Package<'a> {
     fn of(entry: &'a str) -> Option<Self> {
-        let stem = entry.strip_suffix(".dist-info").or_else(|| entry.strip_suffix(".egg-info"))?;
-        let (name, version) = stem.split_once('-').unwrap_or((stem, ""));
-        // `torch-2.1.0-py3.11.egg-info`
-        let version = version.split_once("-py").map_or(version, |(version, _)| version);
+        let (name, version) = of_metadata(entry)?;
         Some(Self { name: name.to_ascii_lowercase().replace(['-', '.'], "_"), version, entry })
     }
 

@@ -48,12 +48,31 @@ impl Loader {
 
     /// What leads to a directory; the loader's own come last.
     pub(super) fn reach(&mut self, walk: &mut Walk<'_>, hints: &Hints<'_>, directory: &str) -> Option<Reach> {
-        let told = self.order(walk, hints);
-        let paths = |count: usize| told.iter().take(count).map(|told| told.path.clone()).take(BEFORE).collect();
-        if let Some((place, found)) = told.iter().enumerate().find(|(_, told)| told.path == directory) {
-            return Some(Reach { source: found.source.clone(), before: paths(place), cached: None });
+        if let Some((reach, _)) = self.leads(walk, hints, |path| path == directory) {
+            return Some(reach);
         }
-        let own = DIRECTORIES.contains(&directory);
-        own.then(|| Reach { source: "the loader's own directories".to_owned(), before: paths(BEFORE), cached: None })
+        if !DIRECTORIES.contains(&directory) {
+            return None;
+        }
+        let before = before(self.order(walk, hints), BEFORE);
+        Some(Reach { source: "the loader's own directories".to_owned(), before, cached: None })
     }
+
+    /// What leads to the first directory that is the one, and how it is written there.
+    pub(super) fn leads(
+        &mut self,
+        walk: &mut Walk<'_>,
+        hints: &Hints<'_>,
+        is_it: impl Fn(&str) -> bool,
+    ) -> Option<(Reach, String)> {
+        let told = self.order(walk, hints);
+        let (place, found) = told.iter().enumerate().find(|(_, told)| is_it(&told.path))?;
+        let reach = Reach { source: found.source.clone(), before: before(told, place), cached: None };
+        Some((reach, found.path.clone()))
+    }
+}
+
+/// The directories before a place, as many as are kept.
+fn before(told: &[Directory], place: usize) -> Vec<String> {
+    told.iter().take(place.min(BEFORE)).map(|told| told.path.clone()).collect()
 }

@@ -4,6 +4,7 @@
 use std::io;
 
 use super::note::{self, parse_note};
+use crate::knowledge::little_endian::{u16_at, u32_at, u64_at};
 use crate::model::image::CompatNote;
 
 const SECTION: &[u8] = b".note.cuda.fwd_compatibility";
@@ -96,18 +97,6 @@ fn read(read_at: ReadAt<'_>, at: u64, size: usize) -> Option<Vec<u8>> {
         }
     }
     Some(bytes)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_le_bytes)
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)
 }
 
 #[cfg(test)]

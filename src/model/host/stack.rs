@@ -107,6 +107,24 @@ pub struct Engine {
     pub broken: Option<String>,
 }
 
+impl Engine {
+    /// One of which nothing but its kind and place is known.
+    pub fn new(kind: EngineKind, path: impl Into<String>) -> Self {
+        Self {
+            kind,
+            path: path.into(),
+            runtimes: BTreeMap::new(),
+            runtime_args: BTreeMap::new(),
+            default_runtime: None,
+            systemd_cgroup: None,
+            cdi_spec_dirs: None,
+            cdi: None,
+            snap: false,
+            broken: None,
+        }
+    }
+}
+
 /// One CDI specification file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{blank, boolean, first, members, parsed, take, text, texts, with_drop_ins};
+use super::{boolean, first, members, parsed, take, text, texts, with_drop_ins};
 use crate::collect::tree::Tree;
 use crate::model::host::{Engine, EngineKind};
 
@@ -33,7 +33,7 @@ pub(super) fn engines(tree: &Tree) -> Vec<Engine> {
 }
 
 fn read(tree: &Tree, path: &str, config: &str, drop_ins: &str) -> Option<Engine> {
-    let mut engine = blank(EngineKind::Containerd, path);
+    let mut engine = Engine::new(EngineKind::Containerd, path);
     for file in with_drop_ins(tree, config, drop_ins, ".toml") {
         let Some(value) = parsed(tree, &file, &mut engine.broken) else { continue };
         let disabled = texts(&value, &["disabled_plugins"]).unwrap_or_default();

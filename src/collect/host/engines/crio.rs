@@ -1,6 +1,6 @@
 //! CRI-O: `crio.conf` and its drop-ins.
 
-use super::{blank, first, members, parsed, take, text, texts, with_drop_ins};
+use super::{first, members, parsed, take, text, texts, with_drop_ins};
 use crate::collect::tree::Tree;
 use crate::model::host::{Engine, EngineKind};
 
@@ -9,7 +9,8 @@ const CONFIG: &str = "/etc/crio/crio.conf";
 const DROP_INS: &str = "/etc/crio/crio.conf.d";
 
 pub(super) fn engine(tree: &Tree) -> Option<Engine> {
-    let mut engine = blank(EngineKind::Crio, first(tree, &PROGRAMS).or_else(|| first(tree, &[CONFIG, DROP_INS]))?);
+    let mut engine =
+        Engine::new(EngineKind::Crio, first(tree, &PROGRAMS).or_else(|| first(tree, &[CONFIG, DROP_INS]))?);
     // every file of the directory counts, whatever its ending
     for path in with_drop_ins(tree, CONFIG, DROP_INS, "") {
         let Some(value) = parsed(tree, &path, &mut engine.broken) else { continue };

@@ -1,6 +1,6 @@
 //! docker: `daemon.json`, and the arguments that unit files add.
 
-use super::{LIMIT, blank, boolean, first, members, parsed, take, text, texts};
+use super::{LIMIT, boolean, first, members, parsed, take, text, texts};
 use crate::collect::host::look::names;
 use crate::collect::tree::Tree;
 use crate::model::host::{Engine, EngineKind};
@@ -24,7 +24,7 @@ pub(super) fn engines(tree: &Tree) -> Vec<Engine> {
 }
 
 fn read(tree: &Tree, path: &str, config: &str) -> Engine {
-    let mut engine = blank(EngineKind::Docker, path);
+    let mut engine = Engine::new(EngineKind::Docker, path);
     let Some(value) = parsed(tree, config, &mut engine.broken) else { return engine };
     for (name, runtime) in members(&value, &["runtimes"]) {
         // the newer form names a shim by its type, with options

@@ -1,13 +1,11 @@
 //! The engines that are installed, and what their configuration files say. What a daemon really runs
 //! with may be older than its files.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::look::{ending, names, seems_there};
 use crate::collect::tree::Tree;
-use crate::model::host::{Engine, EngineKind};
+use crate::model::host::Engine;
 
 mod containerd;
 mod crio;
@@ -25,22 +23,6 @@ pub fn engines(tree: &Tree) -> Vec<Engine> {
     found.extend(containerd::engines(tree));
     found.extend(crio::engine(tree));
     found
-}
-
-/// An engine of which nothing but its place is known yet.
-fn blank(kind: EngineKind, path: &str) -> Engine {
-    Engine {
-        kind,
-        path: path.to_owned(),
-        runtimes: BTreeMap::new(),
-        runtime_args: BTreeMap::new(),
-        default_runtime: None,
-        systemd_cgroup: None,
-        cdi_spec_dirs: None,
-        cdi: None,
-        snap: false,
-        broken: None,
-    }
 }
 
 /// The first of these that is there.
@@ -105,6 +87,7 @@ fn take<T>(place: &mut Option<T>, said: Option<T>) {
 mod tests {
     use super::super::look::testing::Laid;
     use super::*;
+    use crate::model::host::EngineKind;
 
     #[test]
     fn a_machine_without_engines_has_none() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{blank, first, members, parsed, take, text, texts, with_drop_ins};
+use super::{first, members, parsed, take, text, texts, with_drop_ins};
 use crate::collect::host::look::seems_there;
 use crate::collect::tree::Tree;
 use crate::model::host::{Engine, EngineKind};
@@ -14,7 +14,7 @@ const PROGRAMS: [&str; 3] = ["/usr/bin/podman", "/usr/local/bin/podman", "/run/c
 pub(super) fn engine(tree: &Tree) -> Option<Engine> {
     let vendor = "/usr/share/containers/containers.conf";
     let local = "/etc/containers/containers.conf";
-    let mut engine = blank(EngineKind::Podman, first(tree, &PROGRAMS).or_else(|| first(tree, &[local]))?);
+    let mut engine = Engine::new(EngineKind::Podman, first(tree, &PROGRAMS).or_else(|| first(tree, &[local]))?);
     for (main, drop_ins) in
         [(vendor, "/usr/share/containers/containers.conf.d"), (local, "/etc/containers/containers.conf.d")]
     {

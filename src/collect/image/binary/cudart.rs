@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::header::{Machine, u32_at};
+use super::header::Machine;
+use crate::knowledge::little_endian::u32_at;
 use crate::model::{CudaVersion, Release};
 
 /// A text that every runtime has.

@@ -1,7 +1,7 @@
 //! What a file asks the dynamic loader for.
 
 use super::Binary;
-use super::header::{Segments, u64_at};
+use super::header::Segments;
 
 /// Libraries a file asks for, and directories: real ones have some dozen.
 const MOST: usize = 256;
@@ -71,3 +71,4 @@ pub(super) fn text(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(&bytes[..end]).ok()?;
     (!text.chars().any(char::is_control)).then(|| text.to_owned())
 }
+use crate::knowledge::little_endian::u64_at;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::header::{u16_at, u32_at, u64_at};
+use crate::knowledge::little_endian::{u16_at, u32_at, u64_at};
 use crate::model::image::{CodeGroup, DeviceCode};
 
 /// `0xBA55ED50`

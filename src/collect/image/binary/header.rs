@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::collect::image::processor;
+use crate::knowledge::little_endian::{u16_at, u32_at, u64_at};
 
 /// An ELF header.
 pub(super) const HEAD: usize = 64;
@@ -144,16 +145,4 @@ impl Section {
         let none = Self { name: usize::MAX, place: 0..0 };
         table.chunks_exact(SECTION).map(|entry| of(entry).unwrap_or_else(|| none.clone())).collect()
     }
-}
-
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_le_bytes)
-}
-
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
-}
-
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)
 }

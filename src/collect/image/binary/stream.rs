@@ -11,10 +11,11 @@ use memchr::memmem::Finder;
 
 use super::capture::Capture;
 use super::dynamic::{Asked, Dynamic, LONGEST_TEXT, text};
-use super::header::{HEAD, Header, Section, Segments, architecture, u32_at};
+use super::header::{HEAD, Header, Section, Segments, architecture};
 use super::strings::{LONGEST_NAME, Strings};
 use super::{Binary, cudart, fatbin};
 use crate::knowledge::compat::parse_note;
+use crate::knowledge::little_endian::u32_at;
 use crate::model::image::CompatNote;
 
 /// What is looked at in one go.

@@ -99,7 +99,7 @@ fn containers_among_data_are_not_the_librarys_own_code() {
     }
     assert_eq!(groups(&both(&made.bytes())), "1 9.0 | ; ");
     let mut file = made.bytes();
-    let sections = usize::try_from(header::u64_at(&file, 40).unwrap()).unwrap();
+    let sections = usize::try_from(u64_at(&file, 40).unwrap()).unwrap();
     file.truncate(sections);
     assert_eq!(groups(&streamed(&file, &[usize::MAX])), "40 7.5 | ; 1 9.0 | ; ", "nobody can tell");
 }
@@ -249,3 +249,4 @@ proptest! {
         at(&file);
     }
 }
+use crate::knowledge::little_endian::u64_at;

@@ -3,6 +3,7 @@
 use super::{View, databases, installed, names};
 use crate::collect::files::Files as _;
 use crate::collect::image::condense::{is_kept, is_of_libc};
+use crate::collect::image::python::of_metadata;
 use crate::knowledge::frameworks::is_of_interest;
 use crate::knowledge::toolkit::{base_name, parent};
 use crate::model::image::{LibcKind, Manager, Package};
@@ -19,7 +20,7 @@ pub(super) fn of(view: &View, of_python: &[String]) -> (Vec<Package>, Vec<Unseen
     let room = |found: &Vec<Package>| (MOST + 1).saturating_sub(found.len());
     for directory in of_python {
         let names = names(view, directory);
-        let packages = names.iter().filter_map(|name| of_metadata(view, directory, name));
+        let packages = names.iter().filter_map(|name| of_pip(view, directory, name));
         found.extend(packages.take(room(&found)));
     }
     let of_conda = installed(view).filter_map(|(path, _)| of_conda(path)).filter(|package| is_kept(&package.name));
@@ -33,12 +34,8 @@ pub(super) fn of(view: &View, of_python: &[String]) -> (Vec<Package>, Vec<Unseen
     (found, unread)
 }
 
-/// `NAME-VERSION.dist-info`; what setuptools installed in the past has the version in the file alone.
-fn of_metadata(view: &View, directory: &str, entry: &str) -> Option<Package> {
-    let stem = entry.strip_suffix(".dist-info").or_else(|| entry.strip_suffix(".egg-info"))?;
-    let (name, version) = stem.split_once('-').unwrap_or((stem, ""));
-    // `torch-2.1.0-py3.11.egg-info`
-    let version = version.split_once("-py").map_or(version, |(version, _)| version);
+fn of_pip(view: &View, directory: &str, entry: &str) -> Option<Package> {
+    let (name, version) = of_metadata(entry)?;
     let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
     if !is_of_interest(&name) {
         return None;

@@ -158,32 +158,29 @@ pub(super) type Log = Arc<Mutex<Vec<Asked>>>;
 pub(super) fn serve(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> (String, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
-    let log = Log::default();
-    let (seen, answer) = (Arc::clone(&log), Arc::new(answer));
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
-            thread::spawn(move || {
-                let read = stream.try_clone().expect("a descriptor");
-                talk(read, stream, &seen, &*answer);
-            });
-        }
-    });
-    (address, log)
+    let accept = move || listener.accept().map(|(stream, _)| (stream.try_clone().expect("a descriptor"), stream));
+    (address, accepting(accept, answer))
 }
 
 /// A server on a socket.
 pub(super) fn serve_on(socket: &Path, answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Log {
     let listener = UnixListener::bind(socket).expect("a socket");
+    let accept = move || listener.accept().map(|(stream, _)| (stream.try_clone().expect("a descriptor"), stream));
+    accepting(accept, answer)
+}
+
+/// Answers each caller in a thread of its own. `accept` waits for one, and gives what to read and what to write.
+fn accepting<S: Read + Write + Send + 'static>(
+    accept: impl Fn() -> std::io::Result<(S, S)> + Send + 'static,
+    answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+) -> Log {
     let log = Log::default();
     let (seen, answer) = (Arc::clone(&log), Arc::new(answer));
     thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
+        loop {
+            let Ok((read, write)) = accept() else { continue };
             let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
-            thread::spawn(move || {
-                let read = stream.try_clone().expect("a descriptor");
-                talk(read, stream, &seen, &*answer);
-            });
+            thread::spawn(move || talk(read, write, &seen, &*answer));
         }
     });
     log

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
+use crate::knowledge::little_endian::{u32_at, u64_at};
 use crate::model::Unseen;
 
 const MAGIC: u32 = 0xED0C_DAED;
@@ -259,14 +260,6 @@ impl Element<'_> {
             page => Bucket::Page(page),
         }))
     }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
 /// FNV-1a of 64 bits.

@@ -74,12 +74,7 @@ mod tests {
     use crate::collect::tree::{Kind, Tree};
 
     fn of(files: &[(&str, &str)], laid_out: bool, variables: &[(&str, &str)]) -> Vec<String> {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, content) in files {
-            let path = dir.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        }
+        let dir = crate::collect::testing::laid(files);
         let tree = Tree::open(dir.path(), Kind::Host).unwrap();
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let environment: BTreeMap<String, String> = variables.iter().map(own).collect();
