@@ -53,7 +53,8 @@ fn a_name_shows_its_page_whether_a_check_judges_it_or_not() {
         assert_eq!(explain.stdout, checks.stdout);
     }
     let list = gpu_preflight(&["checks"]).end();
-    for wanted in ["uvm-node-missing", "*gvisor-driver-unsupported", "known to explain only", "torch-load-map-location"] {
+    for wanted in ["uvm-node-missing", "*gvisor-driver-unsupported", "known to explain only", "torch-load-map-location"]
+    {
         assert!(list.stdout.contains(wanted), "{wanted}: {}", list.stdout);
     }
     let unknown = gpu_preflight(&["explain", "uvm-node-mising"]).end();
