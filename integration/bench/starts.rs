@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Rounds that are run first and not counted: page cache, CPU clock.
 const WARM_UP: usize = 5;
 
+/// The kernel takes a container's namespaces down after its end, and the next start would wait for that.
+const PAUSE: Duration = Duration::from_millis(40);
+
 struct Way {
     name: String,
     engine: bool,
@@ -66,6 +69,7 @@ fn once(way: &Way, id: &str) -> Result<Duration, String> {
     std::fs::copy(bundle.join("original.json"), bundle.join("config.json")).map_err(|error| error.to_string())?;
     let pid_file = bundle.join("pid");
     let pid_file = pid_file.to_str().ok_or("the bundle's path is no text")?;
+    std::thread::sleep(PAUSE);
     let begun = Instant::now();
     if way.engine {
         call(way, &["create", "--bundle", &way.bundle, "--pid-file", pid_file, id])?;
@@ -110,7 +114,7 @@ fn wait_for(container: i32) -> Result<(), String> {
 
 fn report(ways: &[Way], rounds: usize) {
     println!("{rounds} starts each, interleaved; milliseconds\n");
-    println!("{:<52} {:>8} {:>8}   {:>8} {:>8}", "", "minimum", "median", "more", "of it");
+    println!("{:<52} {:>8} {:>8}   {:>8} {:>8} {:>7}", "", "minimum", "median", "more", "of it", "+-");
     let mut yardstick = &ways[0];
     for way in ways {
         let (least, median) = (sorted(&way.times)[0], middle(&way.times));
@@ -120,9 +124,20 @@ fn report(ways: &[Way], rounds: usize) {
             continue;
         }
         let more: Vec<f64> = way.times.iter().zip(&yardstick.times).map(|(own, other)| own - other).collect();
-        let share = middle(&more) / middle(&yardstick.times) * 100.0;
-        println!("{:<52} {least:>8.2} {median:>8.2}   {:>8.2} {share:>7.1}%", format!("  {}", way.name), middle(&more));
+        let (added, whole) = (middle(&more), middle(&yardstick.times));
+        let (share, error) = (added / whole * 100.0, error_of_middle(&more) / whole * 100.0);
+        let name = format!("  {}", way.name);
+        println!("{name:<52} {least:>8.2} {median:>8.2}   {added:>8.2} {share:>7.1}% {error:>6.1}%");
     }
+}
+
+/// How far a median may be from that of endlessly many, as one standard deviation: by the deviations' median, which
+/// outliers do not move.
+fn error_of_middle(values: &[f64]) -> f64 {
+    let middle_of_all = middle(values);
+    let deviations: Vec<f64> = values.iter().map(|value| (value - middle_of_all).abs()).collect();
+    let count = u32::try_from(values.len()).map_or(f64::MAX, f64::from);
+    1.2533 * 1.4826 * middle(&deviations) / count.sqrt()
 }
 
 fn sorted(times: &[f64]) -> Vec<f64> {
