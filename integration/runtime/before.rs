@@ -44,10 +44,22 @@ fn mount(bundle: &mut Bundle, source: &Path, destination: &str) {
     bundle.spec["mounts"].as_array_mut().expect("a list").push(mount);
 }
 
+/// As NVIDIA's hook loads what is not loaded yet; the simulated host's files can be written.
+const LOAD: &str = "
+if [ ! -e /sys/module/nvidia_uvm ]; then
+  mkdir /sys/module/nvidia_uvm
+  echo live >/sys/module/nvidia_uvm/initstate
+  devices=$(sed '/^ *5 /a 511 nvidia-uvm' /proc/devices)
+  printf '%s\\n' \"$devices\" >/proc/devices
+fi
+";
+
 /// A hook that makes the nodes and brings the library, into the container and, where they lack, on the machine.
 fn bring(bundle: &mut Bundle, scratch: &Scratch, name: &str) {
     let program = scratch.at(name);
-    let mut text = format!(
+    let mut text = LOAD.to_owned();
+    let _ = write!(
+        text,
         "pid=$(sed 's/.*\"pid\": *\\([0-9]*\\).*/\\1/')\nroot=/proc/$pid/root{}\ncp -P /{lib}/libcuda.so.* $root/{lib}/\n",
         bundle.rootfs().display(),
         lib = libraries()
@@ -158,16 +170,13 @@ fn cases() -> Vec<Case> {
             true,
         ),
     ];
-    let without_nodes = SimHost::spoilt("rm dev/nvidia*");
-    cases.push(Case {
-        host: without_nodes,
-        ..Case::new(
-            "NVIDIA's hook makes the machine's nodes as well",
-            |bundle, scratch| bring(bundle, scratch, "nvidia-container-runtime-hook"),
-            None,
-            true,
-        )
-    });
+    for (name, host) in [
+        ("NVIDIA's hook makes the machine's nodes as well", SimHost::spoilt("rm dev/nvidia*")),
+        ("NVIDIA's hook loads a module", SimHost { modules: "nvidia nvidia_modeset", ..SimHost::default() }),
+    ] {
+        let make = |bundle: &mut Bundle, scratch: &Scratch| bring(bundle, scratch, "nvidia-container-runtime-hook");
+        cases.push(Case { host, ..Case::new(name, make, None, true) });
+    }
     let of_a_group = SimHost::spoilt("chmod 660 dev/nvidia*; chgrp 44 dev/nvidia*");
     cases.push(Case {
         host: of_a_group,

@@ -13,9 +13,7 @@ use crate::collect::host::{self, Options, Scope};
 use crate::collect::knowledge;
 use crate::collect::tree::{Kind, Tree};
 use crate::model::container::Given;
-use crate::model::{
-    Container, Facts, Family, Host, Judged, Knowledge, Outcome, Place, Report, Severity, Unknown, Verdict,
-};
+use crate::model::{Container, Facts, Host, Judged, Knowledge, Place, Report, Severity, Verdict};
 use crate::policy::{self, Decision, Mode, Policy};
 use crate::report::line;
 use crate::report::log::{self as log_line, Entry};
@@ -169,9 +167,6 @@ impl Question<'_> {
         while Instant::now() < deadline && self.read_what_lacks(&outcomes, &mut host, &mut read) {
             outcomes = ask(&host, &gathered, self.knowledge);
         }
-        if self.called.moment().is_foretold() && gathered.container.legacy_still_to_run() {
-            leave_to_the_hook(&mut outcomes);
-        }
         Answered { report: policy::report(self.policy, Some(&gathered.container), &[], outcomes), gathered }
     }
 
@@ -246,16 +241,6 @@ fn ask(host: &Host, gathered: &Gathered, knowledge: &Knowledge) -> Vec<Judged> {
         knowledge,
         place: Place::Hook,
     })
-}
-
-/// NVIDIA's hook, which runs before ours, loads modules and makes nodes: what is wrong with them now need not be then.
-fn leave_to_the_hook(outcomes: &mut [Judged]) {
-    for judged in outcomes {
-        let fails = matches!(judged.judgement, Ok(Outcome::Fail(_)));
-        if fails && matches!(judged.family, Family::Driver | Family::Nodes) {
-            judged.judgement = Err(Unknown::new("host.modules", "the spec's hooks", "NVIDIA's hook has still to run"));
-        }
-    }
 }
 
 /// What refuses the container is the lack of modules or nodes, and those may be on their way at boot.
