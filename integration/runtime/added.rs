@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use super::super::support::{scratch, write};
 use super::*;
 
 /// Runs the shim on a bundle before a runtime that only says yes.

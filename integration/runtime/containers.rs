@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use super::super::support::{Scratch, scratch};
+use super::super::support::Scratch;
 use super::*;
 
 /// Where one test's containers live.

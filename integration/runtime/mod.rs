@@ -1,7 +1,10 @@
 //! The thin OCI runtime in front of real ones: nobody may notice it, but for the hook.
 
 mod added;
+mod before;
+mod chain;
 mod containers;
+mod faults;
 mod process;
 
 use std::ffi::OsString;
@@ -13,7 +16,7 @@ use serde_json::json;
 
 use super::support::bundle::Bundle;
 use super::support::process::{Ended, Run, compile_c};
-use super::support::{link, needs, programs, repository};
+use super::support::{link, needs, programs, repository, scratch, write};
 
 /// The program under its name as runtime.
 fn shim() -> &'static Path {
@@ -50,6 +53,29 @@ fn bundle(dir: &Path, args: &[&str]) -> Bundle {
     std::fs::copy(tool, bundle.rootfs().join("tool")).expect("the program");
     bundle.spec["process"]["args"] = json!(std::iter::once("/tool").chain(args.iter().copied()).collect::<Vec<_>>());
     bundle
+}
+
+/// A program that stands for the real runtime, by a name of its releases, and tells what it was started with.
+fn look() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| compile_c(&repository().join("integration/runtime/look.c"), "runc.look", &["-static"]))
+}
+
+/// What a program sees when a shell starts it so: `setting` may change the shell, `$@` is the command.
+fn seen(setting: &str, command: &[OsString]) -> (Ended, String) {
+    let scratch = scratch();
+    let file = scratch.at("seen");
+    let ended =
+        Run::new("/bin/sh").args(["-c", setting, "sh"]).args(command.to_vec()).env("LOOK", &file).env("_", "").end();
+    let seen = std::fs::read(&file).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+    let seen = String::from_utf8_lossy(&seen).replace(scratch.path().to_str().expect("UTF-8"), "SCRATCH");
+    (ended, seen)
+}
+
+/// A script that can be executed.
+fn script(path: &Path, text: &str) {
+    write(path, format!("#!/bin/sh\n{text}\n"));
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
 }
 
 /// The names in a directory, sorted.

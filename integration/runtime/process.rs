@@ -3,25 +3,7 @@
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::ExitStatusExt;
 
-use super::super::support::{scratch, write};
 use super::*;
-
-/// A program that stands for the real runtime, and tells what it was started with.
-fn look() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| compile_c(&repository().join("integration/runtime/look.c"), "look", &["-static"]))
-}
-
-/// What a program sees when a shell starts it so: `setting` may change the shell, `$@` is the command.
-fn seen(setting: &str, command: &[OsString]) -> (Ended, String) {
-    let scratch = scratch();
-    let file = scratch.at("seen");
-    let ended =
-        Run::new("/bin/sh").args(["-c", setting, "sh"]).args(command.to_vec()).env("LOOK", &file).env("_", "").end();
-    let seen = std::fs::read(&file).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
-    let seen = String::from_utf8_lossy(&seen).replace(scratch.path().to_str().expect("UTF-8"), "SCRATCH");
-    (ended, seen)
-}
 
 #[test]
 fn no_attribute_of_the_process_changes() {

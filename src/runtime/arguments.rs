@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::grammar::{CREATE, GLOBAL, Read, is_subcommand, split};
 
@@ -39,9 +39,23 @@ pub(super) struct Creates {
     bundle: Option<PathBuf>,
     /// crun's `--config`.
     config: Option<PathBuf>,
+    /// The first word that is no option.
+    id: Option<OsString>,
 }
 
 impl Creates {
+    /// What it will be called; empty: the line does not say.
+    pub(super) fn id(&self) -> String {
+        self.id.as_deref().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Its bundle, if the specification lies there.
+    pub(super) fn bundle(&self) -> Option<PathBuf> {
+        let spec = self.spec();
+        let bundle = spec.parent().filter(|_| spec.ends_with("config.json"))?;
+        std::path::absolute(if bundle.as_os_str().is_empty() { Path::new(".") } else { bundle }).ok()
+    }
+
     /// Where its specification lies.
     pub(super) fn spec(&self) -> PathBuf {
         match &self.config {
@@ -103,10 +117,17 @@ fn creates(line: &[OsString]) -> Creates {
     let mut rest = line.iter();
     while let Some(argument) = rest.next() {
         let (name, value) = match CREATE.read(argument.as_bytes()) {
-            Read::End => break,
+            Read::End => {
+                found.id = found.id.or_else(|| rest.next().cloned());
+                break;
+            }
             Read::Inline(name, value) => (name, Some(OsStr::from_bytes(value))),
             Read::Next(name) => (name, rest.next().map(OsString::as_os_str)),
-            Read::Word | Read::Flag | Read::Unknown => continue,
+            Read::Word => {
+                found.id.get_or_insert_with(|| argument.clone());
+                continue;
+            }
+            Read::Flag | Read::Unknown => continue,
         };
         match name {
             "bundle" => found.bundle = value.map(PathBuf::from),
@@ -203,6 +224,20 @@ mod tests {
         assert_eq!(spec("create -f /other.json -b /b c1").as_deref(), Some("/other.json"));
         assert_eq!(spec("create --config=other.json -b /b c1").as_deref(), Some("other.json"));
         assert_eq!(spec("create --config config.json -b /b c1").as_deref(), Some("/b/config.json"));
+    }
+
+    #[test]
+    fn the_container_is_called_by_the_first_word() {
+        let of = |line: &str| {
+            let creates = parse(words(line)).creates.unwrap_or_default();
+            (creates.id(), creates.bundle())
+        };
+        let at = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(of("create --bundle /b --pid-file /p c1"), ("c1".to_owned(), at("/b")));
+        assert_eq!(of("run c1 -b /b x"), ("c1".to_owned(), at("/b")));
+        assert_eq!(of("run -b /b -- -c"), ("-c".to_owned(), at("/b")));
+        assert_eq!(of("create -f /b/other.json c1"), ("c1".to_owned(), None));
+        assert_eq!(of("run"), (String::new(), std::env::current_dir().ok()));
     }
 
     #[test]

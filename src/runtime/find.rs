@@ -9,6 +9,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{SFlag, stat};
 use nix::unistd::{AccessFlags, faccessat};
 
+use super::chain::Passed;
 use crate::model::wording;
 
 /// Where names are looked up when the engine gave no `PATH`.
@@ -32,16 +33,25 @@ pub(super) fn ourselves() -> Option<Identity> {
     identity(Path::new("/proc/self/exe"))
 }
 
-/// The first of `candidates` that is there and is not `ourselves`. Paths as they are; names are looked
+/// Which programs are not to be found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Excluded<'a> {
+    /// This program.
+    pub(super) ourselves: Option<Identity>,
+    /// Those that have called us.
+    pub(super) passed: &'a Passed,
+}
+
+/// The first of `candidates` that is there and is not excluded. Paths as they are; names are looked
 /// up in `search_path`. The error says of each candidate what is wrong with it.
 pub(super) fn find<'a>(
     candidates: impl IntoIterator<Item = &'a OsStr>,
     search_path: Option<&OsStr>,
-    ourselves: Option<Identity>,
+    excluded: Excluded<'_>,
 ) -> Result<PathBuf, String> {
     let mut reasons = Vec::new();
     for candidate in candidates {
-        match look(candidate, search_path, ourselves) {
+        match look(candidate, search_path, excluded) {
             Ok(path) => return Ok(path),
             Err(Unusable(reason)) => reasons.push(format!("{} {reason}", wording::quote(&candidate.to_string_lossy()))),
         }
@@ -49,9 +59,9 @@ pub(super) fn find<'a>(
     Err(if reasons.is_empty() { "no name of one is configured".to_owned() } else { reasons.join(", ") })
 }
 
-fn look(candidate: &OsStr, search_path: Option<&OsStr>, ourselves: Option<Identity>) -> Result<PathBuf, Unusable> {
+fn look(candidate: &OsStr, search_path: Option<&OsStr>, excluded: Excluded<'_>) -> Result<PathBuf, Unusable> {
     if candidate.as_bytes().contains(&b'/') {
-        return usable(Path::new(candidate), ourselves).map(|()| candidate.into());
+        return usable(Path::new(candidate), excluded).map(|()| candidate.into());
     }
     let search_path = search_path.filter(|path| !path.is_empty()).unwrap_or(OsStr::new(USUAL_PATH));
     let mut worst = Unusable("is in no directory of PATH".to_owned());
@@ -61,7 +71,7 @@ fn look(candidate: &OsStr, search_path: Option<&OsStr>, ourselves: Option<Identi
     // an empty or relative entry means the working directory, where anybody's file may lie
     for directory in std::env::split_paths(search_path).filter(|directory| directory.is_absolute()) {
         let path = directory.join(candidate);
-        match usable(&path, ourselves) {
+        match usable(&path, excluded) {
             Ok(()) => return Ok(path),
             Err(Unusable(reason)) if reason == ABSENT => {}
             Err(unusable) => worst = unusable,
@@ -75,10 +85,12 @@ struct Unusable(String);
 
 const ABSENT: &str = "is absent";
 
-fn usable(path: &Path, ourselves: Option<Identity>) -> Result<(), Unusable> {
+fn usable(path: &Path, excluded: Excluded<'_>) -> Result<(), Unusable> {
     let found = program(path)?;
-    if Some(found) == ourselves {
+    if Some(found) == excluded.ourselves {
         Err(Unusable("is gpu-preflight itself".to_owned()))
+    } else if excluded.passed.holds(found) {
+        Err(Unusable("has called gpu-preflight for this very start, and would again".to_owned()))
     } else if may_execute(path) {
         Ok(())
     } else {
@@ -119,7 +131,8 @@ mod tests {
     }
 
     fn find_in(names: &[&str], path: &str, ourselves: Option<Identity>) -> Result<PathBuf, String> {
-        find(names.iter().map(OsStr::new), Some(OsStr::new(path)), ourselves)
+        let excluded = Excluded { ourselves, passed: &Passed::default() };
+        find(names.iter().map(OsStr::new), Some(OsStr::new(path)), excluded)
     }
 
     #[test]
@@ -165,7 +178,8 @@ mod tests {
     #[test]
     fn names_are_not_looked_up_in_the_working_directory() {
         assert!(find_in(&["Cargo.toml"], ":.:src", None).is_err());
-        assert!(find([OsStr::new("sh")], None, None).is_ok_and(|path| path.is_absolute()));
-        assert!(find([OsStr::new("sh")], Some(OsStr::new("")), None).is_ok());
+        let excluded = Excluded { ourselves: None, passed: &Passed::default() };
+        assert!(find([OsStr::new("sh")], None, excluded).is_ok_and(|path| path.is_absolute()));
+        assert!(find([OsStr::new("sh")], Some(OsStr::new("")), excluded).is_ok());
     }
 }

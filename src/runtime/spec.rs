@@ -28,19 +28,27 @@ pub(super) struct Hook {
     pub(super) timeout: u32,
 }
 
-/// The specification with our hook in it.
-///
-/// `None`: it stays as it is, because the hook is there already, in whatever stage, or because it is no
-/// specification that could be understood: that is the real runtime's to say.
-pub(super) fn with_hook(spec: &[u8], hook: &Hook) -> Option<Vec<u8>> {
+/// What becomes of a specification.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Edit {
+    /// The text with our hook in it.
+    Added(Vec<u8>),
+    /// It has our hook already, in whatever stage: its program and arguments.
+    There { path: String, args: Vec<String> },
+}
+
+/// Puts our hook into a specification. `None`: it could not be understood; that is the real runtime's to say.
+pub(super) fn with_hook(spec: &[u8], hook: &Hook) -> Option<Edit> {
     let text = std::str::from_utf8(spec).ok()?;
     let entry = serde_json::to_string(hook).ok()?;
     let top = Members::of(text)?;
     let (place, piece) = match top.only("hooks").ok()? {
         None => (end_of(text)?, member("hooks", &stages(&entry), top.0.is_empty())),
         Some(hooks) if hooks.get() == "null" => (range_of(hooks, text)?, stages(&entry)),
-        Some(hooks) if has_ours(hooks)? => return None,
         Some(hooks) => {
+            if let Some(ours) = ours(hooks).ok()? {
+                return Some(ours);
+            }
             let inside = Members::of(hooks.get())?;
             let (place, piece) = match inside.only("createRuntime").ok()? {
                 None => (end_of(hooks.get())?, member("createRuntime", &list(&entry), inside.0.is_empty())),
@@ -59,7 +67,7 @@ pub(super) fn with_hook(spec: &[u8], hook: &Hook) -> Option<Vec<u8>> {
     edited.extend_from_slice(spec.get(..place.start)?);
     edited.extend_from_slice(piece.as_bytes());
     edited.extend_from_slice(spec.get(place.end..)?);
-    Some(edited)
+    Some(Edit::Added(edited))
 }
 
 fn list(entry: &str) -> String {
@@ -74,19 +82,18 @@ fn member(name: &str, value: &str, first: bool) -> String {
     format!("{}\"{name}\":{value}", if first { "" } else { "," })
 }
 
-/// Our hook is there, by the name of its program or by what it is called with; `None`: `hooks` is no object.
-fn has_ours(hooks: &RawValue) -> Option<bool> {
-    let stages: serde_json::Map<String, Value> = serde_json::from_str(hooks.get()).ok()?;
-    let named_ours = |word: Option<&Value>| {
-        word.and_then(Value::as_str).is_some_and(|word| word.rsplit('/').next() == Some(HOOK_NAME))
-    };
-    Some(
-        stages
-            .values()
-            .filter_map(Value::as_array)
-            .flatten()
-            .any(|entry| named_ours(entry.get("path")) || named_ours(entry.pointer("/args/0"))),
-    )
+/// Our hook, if it is there by the name of its program or by what it is called with.
+fn ours(hooks: &RawValue) -> Result<Option<Edit>, Doubtful> {
+    let stages: serde_json::Map<String, Value> = serde_json::from_str(hooks.get()).map_err(|_| Doubtful)?;
+    let word = |word: Option<&Value>| word.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let named_ours = |word: &str| word.rsplit('/').next() == Some(HOOK_NAME);
+    Ok(stages.values().filter_map(Value::as_array).flatten().find_map(|entry| {
+        let path = word(entry.get("path"));
+        let words: Vec<String> =
+            entry.get("args").and_then(Value::as_array).into_iter().flatten().map(|arg| word(Some(arg))).collect();
+        let is_ours = named_ours(&path) || words.first().is_some_and(|name| named_ours(name));
+        is_ours.then(|| Edit::There { path, args: words.into_iter().skip(1).collect() })
+    }))
 }
 
 /// The bracket that closes an object or array, as an empty place before it.
@@ -101,7 +108,7 @@ fn range_of(value: &RawValue, text: &str) -> Option<Range<usize>> {
     Some(start..start + value.get().len())
 }
 
-/// Which of several members counts is not certain.
+/// Which of several members counts is not certain, or what is there has no members.
 #[derive(Debug)]
 struct Doubtful;
 
@@ -171,7 +178,10 @@ mod tests {
     const ENTRY: &str = r#"{"path":"/usr/libexec/gpu-preflight/gpu-preflight-hook","args":["gpu-preflight-hook","--stage","createRuntime"],"env":["PATH=/usr/bin:/bin"],"timeout":5}"#;
 
     fn edit(text: &str) -> Option<String> {
-        with_hook(text.as_bytes(), &hook()).map(|bytes| String::from_utf8(bytes).unwrap())
+        match with_hook(text.as_bytes(), &hook())? {
+            Edit::Added(bytes) => Some(String::from_utf8(bytes).unwrap()),
+            Edit::There { .. } => None,
+        }
     }
 
     #[test]
@@ -205,8 +215,13 @@ mod tests {
     #[test]
     fn a_hook_of_ours_is_enough_in_any_stage() {
         for stage in ["prestart", "createRuntime", "createContainer", "startContainer"] {
-            for entry in [r#"{"path":"/opt/gpu-preflight-hook"}"#, r#"{"path":"/x","args":["gpu-preflight-hook"]}"#] {
-                assert_eq!(edit(&format!(r#"{{"hooks":{{"{stage}":[{{"path":"/n"}},{entry}]}}}}"#)), None);
+            for (entry, path, args) in [
+                (r#"{"path":"/opt/gpu-preflight-hook"}"#, "/opt/gpu-preflight-hook", &[][..]),
+                (r#"{"path":"/x","args":["gpu-preflight-hook","--log","/l"]}"#, "/x", &["--log", "/l"]),
+            ] {
+                let text = format!(r#"{{"hooks":{{"{stage}":[{{"path":"/n"}},{entry}]}}}}"#);
+                let there = Edit::There { path: path.into(), args: args.iter().map(|arg| (*arg).into()).collect() };
+                assert_eq!(with_hook(text.as_bytes(), &hook()), Some(there));
             }
         }
         for other in [r#"{"path":"/x","args":["x","gpu-preflight-hook"]}"#, r#"{"path":"/gpu-preflight-hook/x"}"#, "7"]
@@ -237,7 +252,7 @@ mod tests {
             r#"{"hooks":{"createruntime":[]}}"#,
             &deep,
         ] {
-            assert_eq!(edit(odd), None, "{}", &odd[..odd.len().min(60)]);
+            assert_eq!(with_hook(odd.as_bytes(), &hook()), None, "{}", &odd[..odd.len().min(60)]);
         }
         assert_eq!(with_hook(b"{\"a\":\"\xff\"}", &hook()), None);
     }
@@ -309,7 +324,7 @@ mod tests {
             let mut bytes = serde_json::to_vec(&spec).unwrap();
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            if let Some(edited) = with_hook(&bytes, &hook()) {
+            if let Some(Edit::Added(edited)) = with_hook(&bytes, &hook()) {
                 prop_assert!(serde_json::from_slice::<Value>(&bytes).is_ok() == serde_json::from_slice::<Value>(&edited).is_ok());
             }
         }

@@ -1,7 +1,7 @@
 //! May the container's user open the nodes?
 
 use crate::checks::not_applicable;
-use crate::model::container::{Access, ContainerNode, DeviceRule, Given, Identity, Moment, Refusal};
+use crate::model::container::{Access, ContainerNode, DeviceRule, Given, Identity, Refusal};
 use crate::model::host::Inside;
 use crate::model::{
     Action, Check, Container, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown,
@@ -94,7 +94,7 @@ fn asked<'a>(facts: &Facts<'a>) -> Result<Option<&'a [ContainerNode]>, Unknown> 
     if tegra {
         judgeable(container)?;
     }
-    if container.moment == Moment::NotStarted || !(tegra || subject(facts)?.is_some()) {
+    if container.moment.is_foretold() || !(tegra || subject(facts)?.is_some()) {
         return Ok(None);
     }
     let devices = container.devices.known()?;
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
     use crate::model::check::Arg;
-    use crate::model::container::{LegacyState, Sandbox};
+    use crate::model::container::{LegacyState, Moment, Sandbox};
     use crate::model::{Observed, Parts};
 
     const ACCESS: &str = "node-access-refused";

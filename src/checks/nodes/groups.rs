@@ -251,10 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn after_a_start_only_the_kernel_is_certain() {
+    fn once_it_starts_only_the_kernel_is_certain() {
         let mut world = regrouped(0o660);
-        world.container.moment = Moment::Hook(Stage::CreateRuntime);
-        assert_eq!(world.short(GID).severity, Severity::Warning);
+        for moment in [Moment::HandedOver, Moment::Hook(Stage::CreateRuntime)] {
+            world.container.moment = moment;
+            assert_eq!(world.short(GID).severity, Severity::Warning);
+        }
         for refusal in [Refusal::Cgroup, Refusal::Mode] {
             world.node("/dev/nvidiactl").access = Access::Refused(refusal);
             let certain = if refusal == Refusal::Mode { Severity::Error } else { Severity::Warning };

@@ -6,7 +6,7 @@ use crate::checks::nodes::role::{Role, role};
 use crate::checks::not_applicable;
 use crate::knowledge::toolkit::{base_name, is_hook_of_nvidia};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::container::{Given, Moment, Mount, Strength};
+use crate::model::container::{Given, Mount, Strength};
 use crate::model::host::{NodeKind, Platform};
 use crate::model::{Container, Facts, Host, Unknown};
 
@@ -91,7 +91,7 @@ fn could_be_given(host: &Host) -> Result<bool, Unknown> {
 /// A GPU's nodes are there, and nothing in the spec that we know gave them: a site's own hook made them, or
 /// they were bound from a place that is no `/dev`. Where nobody could look, nobody knows.
 fn given_unseen_by_the_spec(container: &Container) -> Result<bool, Unknown> {
-    if container.moment == Moment::NotStarted {
+    if container.moment.is_foretold() {
         // What will be there is foretold, and what such a mount brings cannot be.
         let brings =
             |mount: &&Mount| mount.source.starts_with('/') && mount.source != "/dev/null" && leads_to_gpu(mount);

@@ -8,7 +8,7 @@ use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::driver_files::{is_driver_library, is_libcuda};
 use crate::knowledge::visible_devices::{Request, parse};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::container::{Given, Moment};
+use crate::model::container::Given;
 use crate::model::host::{Majors, NodeKind};
 use crate::model::{Container, Facts, Unknown};
 
@@ -57,7 +57,7 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
         return Err(Unknown::new("container.libcuda", "config.json", reason));
     }
     // a spec without a mount, not even of /proc, is a fragment: what else it leaves out nobody knows
-    if container.moment == Moment::NotStarted && container.mounts.known()?.items.is_empty() {
+    if container.moment.is_foretold() && container.mounts.known()?.items.is_empty() {
         return Err(Unknown::new("container.libcuda", "config.json", "the spec lists no mounts at all"));
     }
     let nodes = container.devices.known()?;

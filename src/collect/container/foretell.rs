@@ -52,7 +52,7 @@ pub(super) fn with_legacy(looked_at: &[ContainerNode], request: &Request, host: 
     Observed::from(inject(request, host, &mut nodes).map(|()| nodes.into_values().collect()))
 }
 
-fn mounts(spec: &Spec) -> Result<Vec<Mount>, Unknown> {
+pub(super) fn mounts(spec: &Spec) -> Result<Vec<Mount>, Unknown> {
     if spec.no_mounts_key {
         return Ok(Vec::new());
     }
@@ -73,7 +73,7 @@ fn is_dev(mount: &Mount) -> bool {
     below("/dev", &clean(&mount.destination)).is_some()
 }
 
-fn is_bind(mount: &Mount) -> bool {
+pub(super) fn is_bind(mount: &Mount) -> bool {
     mount.source.starts_with('/')
         && (mount.kind == "bind" || mount.options.iter().any(|option| option == "bind" || option == "rbind"))
 }
@@ -85,8 +85,14 @@ fn apply(mount: &Mount, host: &Host, nodes: &mut Nodes) -> Result<(), Unknown> {
     }
     nodes.retain(|path, _| below(path, &destination).is_none());
     let source = clean(&mount.source);
-    if !is_bind(mount) || below(&source, "/dev").is_none() {
+    if !is_bind(mount) || source == "/dev/null" {
         return Ok(());
+    }
+    let from_elsewhere = destination == "/dev" && below(&source, "/dev").is_none();
+    if from_elsewhere || is_gpu_node(&destination) && !is_gpu_node(&source) {
+        // a driver in a container has its nodes elsewhere, and a link in /dev may lead to one
+        let reason = "a mount from there may bring a GPU's nodes";
+        return Err(Unknown::new("container.devices", source, reason));
     }
     for (path, node) in host.device_nodes.known()? {
         let Some(path) = below(path, &source).map(|rest| format!("{destination}{rest}")) else { continue };
@@ -239,6 +245,26 @@ mod tests {
             .unwrap()
             .push(json!({"destination": "/dev", "type": "tmpfs", "source": "tmpfs"}));
         assert!(nodes(&hidden, false).is_empty());
+    }
+
+    #[test]
+    fn what_brings_nodes_from_elsewhere_foretells_nothing() {
+        let devices = |source: &str, destination: &str| {
+            foretell(&parse(&with_mount(plain(&[]), destination, source)), None, &host(), None, false)
+        };
+        for (source, destination) in [
+            ("/run/nvidia/driver/dev/nvidia0", "/dev/nvidia0"),
+            ("/dev/by-name/gpu", "/dev/nvidia0"),
+            ("/run/nvidia/driver/dev", "/dev"),
+            ("/srv/caps", "/dev/nvidia-caps"),
+        ] {
+            assert!(devices(source, destination).known().is_err(), "{source} on {destination}");
+        }
+        for (source, destination) in
+            [("/dev/null", "/dev/nvidia0"), ("/var/lib/x/shm", "/dev/shm"), ("/dev/fuse", "/dev/fuse")]
+        {
+            assert_eq!(devices(source, destination), Observed::Known(Vec::new()), "{source} on {destination}");
+        }
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub(super) fn legacy_hook(hook: &SpecHook, hooks: &[SpecHook], moment: Moment, o
 /// not missed.
 fn state(hook: &SpecHook, hooks: &[SpecHook], moment: Moment, own: Option<&str>) -> LegacyState {
     let stage = match moment {
-        Moment::NotStarted => return LegacyState::StillToRun,
+        Moment::NotStarted | Moment::HandedOver => return LegacyState::StillToRun,
         Moment::Running | Moment::Hook(Stage::CreateContainer) => return LegacyState::HasRun,
         Moment::Hook(stage) => stage,
     };

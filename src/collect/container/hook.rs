@@ -1,16 +1,17 @@
-//! A container whose runtime has called us as a hook.
+//! A container whose runtime has called us as a hook, or is about to be called.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use super::assemble::{Call, Draft};
 use super::classic_build;
+use super::foreseeable;
 use super::spec::{MOST_BYTES, Spec};
 use super::state::State;
 use crate::collect::tree::{Kind, Stat, Tree};
 use crate::model::container::{Builder, Container, ContainerNode, EngineName, LegacyState, Moment, Stage};
 use crate::model::host::NodeKind;
-use crate::model::{Host, Observed};
+use crate::model::{Host, Observed, Unknown};
 
 const MOST_CMDLINE: usize = 128 << 10;
 const MOST_STATUS: usize = 64 << 10;
@@ -21,7 +22,7 @@ const CRUN_ROOT: &str = "/run/crun";
 #[derive(Debug)]
 pub struct Called {
     state: State,
-    stage: Stage,
+    moment: Moment,
     spec: Spec,
     bundle: Option<PathBuf>,
     root_path: Option<PathBuf>,
@@ -37,6 +38,15 @@ impl Called {
     /// machine's, from `/` as this process sees it. Nothing makes this fail: what could not be read is
     /// unknown.
     pub fn read(state: State, at: Stage, own_program: Option<String>, files: &Tree) -> Self {
+        Self::at(state, Moment::Hook(at), own_program, files)
+    }
+
+    /// The same of a container whose runtime is about to be called: what its hook will find is foretold.
+    pub fn handed_over(id: String, bundle: PathBuf, files: &Tree) -> Self {
+        Self::at(State { id, bundle, ..State::default() }, Moment::HandedOver, None, files)
+    }
+
+    fn at(state: State, moment: Moment, own_program: Option<String>, files: &Tree) -> Self {
         let (bundle, spec) = spec(&state, files);
         // crun's `root` is as the spec has it: absolute, or relative to the bundle
         let written = spec.root_path().or(state.root.as_deref()).map(Path::new);
@@ -45,7 +55,7 @@ impl Called {
             None => root.is_absolute().then(|| root.to_owned()),
         });
         let by_spec = Container::default();
-        let mut called = Self { state, stage: at, spec, bundle, root_path, own_program, by_spec, idle: false };
+        let mut called = Self { state, moment, spec, bundle, root_path, own_program, by_spec, idle: false };
         let draft = called.draft(None);
         let idle = draft.is_idle();
         let mut by_spec = draft.container;
@@ -78,16 +88,23 @@ impl Called {
     pub fn inside<'a>(&'a self, read_host: &'a dyn Fn() -> Host, files: &'a Tree) -> Inside<'a> {
         let (rootfs, is_working_directory) = self.rootfs(files);
         let host = OnceCell::new();
-        if self.by_spec.legacy_hook.is_some() || self.by_spec.gpu_given.seen().is_none() || rootfs.is_none() {
+        let by_spec = &self.by_spec;
+        let foretold = self.moment.is_foretold();
+        if foretold || by_spec.legacy_hook.is_some() || by_spec.gpu_given.seen().is_none() || rootfs.is_none() {
             host.get_or_init(read_host);
         }
-        let draft = self.draft(host.get());
-        Inside { draft, host, files, rootfs, is_working_directory }
+        let covered = foretold.then(|| foreseeable::hides_files(&self.spec, files)).flatten();
+        Inside { draft: self.draft(host.get()), host, files, rootfs, is_working_directory, covered }
     }
 
-    /// The stage of the call.
-    pub fn stage(&self) -> Stage {
-        self.stage
+    /// When it is looked at.
+    pub fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    /// What its hook will find can be told from the spec: nothing of unknown effect runs before.
+    pub fn is_foreseeable(&self) -> bool {
+        foreseeable::is_foreseeable(&self.spec)
     }
 
     /// The container's first process, as the machine counts it; of no use at createContainer.
@@ -113,7 +130,7 @@ impl Called {
     fn draft(&self, host: Option<&Host>) -> Draft<'_> {
         let bundle = self.bundle.as_deref().unwrap_or(&self.state.bundle).to_str().unwrap_or_default();
         let own_program = self.own_program.as_deref();
-        let call = Call { id: &self.state.id, bundle, moment: Moment::Hook(self.stage), own_program };
+        let call = Call { id: &self.state.id, bundle, moment: self.moment, own_program };
         Draft::new(&self.spec, call, host)
     }
 
@@ -124,7 +141,10 @@ impl Called {
     /// before the mounts. At createContainer we are in that namespace, and the state's pid is of no use;
     /// if the path cannot be entered (user namespaces), runc's working directory is it.
     fn rootfs(&self, files: &Tree) -> (Option<Tree>, bool) {
-        if self.stage == Stage::CreateContainer {
+        if self.moment.is_foretold() {
+            return (self.root_path().and_then(|path| Tree::open(path, Kind::Container).ok()), false);
+        }
+        if self.moment == Moment::Hook(Stage::CreateContainer) {
             return match self.root_path().and_then(|path| Tree::open(path, Kind::Container).ok()) {
                 Some(by_path) => (Some(by_path), false),
                 None => (working_directory(files), true),
@@ -147,6 +167,8 @@ pub struct Inside<'a> {
     files: &'a Tree,
     rootfs: Option<Tree>,
     is_working_directory: bool,
+    /// Why the files that the container will see cannot be foretold.
+    covered: Option<Unknown>,
 }
 
 impl Inside<'_> {
@@ -157,6 +179,7 @@ impl Inside<'_> {
         let before = state(&self.draft);
         let host = self.host.get_or_init(Host::default);
         match &self.rootfs {
+            rootfs if self.draft.container.moment.is_foretold() => self.draft.foretell_nodes(host, rootfs.as_ref()),
             Some(rootfs) => self.draft.look_at_nodes(host, rootfs),
             // What a hook has made is not in the spec.
             None if before == Some(LegacyState::HasRun) => {
@@ -184,14 +207,24 @@ impl Inside<'_> {
 
     /// Where the loader would find libcuda.
     pub fn libcuda(&mut self) -> Observed<Vec<String>> {
+        if let Some(unknown) = &self.covered {
+            return Observed::Unknown(unknown.clone());
+        }
         let host = self.host.get_or_init(Host::default);
-        self.draft.look_for_libcuda(host, self.files, self.rootfs.as_ref(), self.rootfs.is_some());
+        let mounted = self.rootfs.is_some() && !self.draft.container.moment.is_foretold();
+        self.draft.look_for_libcuda(host, self.files, self.rootfs.as_ref(), mounted);
         self.draft.container.libcuda.clone()
     }
 
     /// Its root file system, if it could be entered.
     pub fn rootfs(&self) -> Option<&Tree> {
         self.rootfs.as_ref()
+    }
+
+    /// The same, for what the container will see of the image: not where mounts may put other files in the place of
+    /// these.
+    pub fn of_image(&self) -> Result<Option<&Tree>, Unknown> {
+        self.covered.as_ref().map_or_else(|| Ok(self.rootfs()), |unknown| Err(unknown.clone()))
     }
 
     /// What the spec says of it.

@@ -1,7 +1,7 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
 //!
 //! Three ways lead here: [`read_bundle`] foretells a container that nobody has started, [`Called`] looks
-//! at one that is starting, [`read_pid`] at one that runs. [`from_spec`] is what they share, and reads no
+//! at one that is starting or about to, [`read_pid`] at one that runs. [`from_spec`] is what they share, and reads no
 //! file.
 
 mod assemble;
@@ -11,6 +11,7 @@ mod bundle;
 mod classic_build;
 mod entrypoint;
 mod environment;
+mod foreseeable;
 mod foretell;
 mod given;
 mod hook;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::collect::paths::clean;
 use crate::model::Container;
-use crate::model::container::{Given, Moment, Mount};
+use crate::model::container::{Given, Mount};
 
 /// Directories of libraries; those of Python lie below some of them, virtual environments included.
 const LIBRARIES: [&str; 10] = [
@@ -63,7 +63,7 @@ impl<'a> Hints<'a> {
         let args = container.args.seen().map_or(&[][..], Vec::as_slice);
         let working_directory = container.working_directory.as_deref();
         let given = matches!(container.gpu_given.seen(), Some(Given::Cdi | Given::LegacyHook));
-        let injected = given && container.moment != Moment::NotStarted && !container.legacy_still_to_run();
+        let injected = given && !container.moment.is_foretold() && !container.legacy_still_to_run();
         Self { environment: container.environment.seen(), args, working_directory, injected, ..Self::default() }
     }
 

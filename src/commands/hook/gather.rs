@@ -14,7 +14,7 @@ use crate::collect::container::{Called, Inside};
 use crate::collect::image::{self, Hints, Survey};
 use crate::collect::rehearsal::{self, Look, Place, Rehearsal, RuntimeKind, Wish};
 use crate::collect::tree::Tree;
-use crate::model::container::{Access, ContainerNode, LegacyState, Refusal, Stage};
+use crate::model::container::{Access, ContainerNode, LegacyState, Moment, Refusal, Stage};
 use crate::model::host::NodeKind;
 use crate::model::image::Libc;
 use crate::model::{Container, Host, Image, Observed, Unknown};
@@ -146,11 +146,14 @@ fn look(looker: &Looker<'_>, inside: &mut Inside<'_>, out: &mut File) {
         tell(&Told::Devices(Ok(nodes.iter().map(Node::from).collect())));
     }
     tell(&Told::Libcuda(sent(inside.libcuda())));
-    if let Some(rootfs) = inside.rootfs() {
+    if let Ok(Some(rootfs)) = inside.of_image() {
+        let container = inside.container();
+        let foretold = container.moment.is_foretold();
+        let hints = if foretold { Hints::before_mounts(container) } else { Hints::of(container) };
         let (architecture, libc) = image::loaders(rootfs);
         tell(&Told::Architecture(sent(architecture)));
         tell(&Told::Libc(sent(libc)));
-        tell(&Told::Survey(Box::new(image::survey(rootfs, &Hints::of(inside.container())))));
+        tell(&Told::Survey(Box::new(image::survey(rootfs, &hints))));
     }
 }
 
@@ -168,12 +171,13 @@ fn rehearse(
         .map(|n| Wish { look: inside.stat(&n.path).cloned(), ..Wish::of(&n.path) })
         .collect();
     let (Some(rootfs), false) = (called.root_path(), wishes.is_empty()) else { return };
-    let place = match (called.stage(), called.pid()) {
-        (Stage::CreateContainer, _) => {
+    let at_create_container = called.moment() == Moment::Hook(Stage::CreateContainer);
+    let place = match called.pid() {
+        _ if at_create_container => {
             Place::Container { rootfs: if inside.is_working_directory() { Path::new(".") } else { rootfs } }
         }
         // A machine that is only laid out has no process whose access could be rehearsed.
-        (_, Some(pid)) if !looker.laid_out => Place::Runtime { pid, rootfs },
+        Some(pid) if !looker.laid_out => Place::Runtime { pid, rootfs },
         _ => return,
     };
     let container = inside.container();
@@ -188,7 +192,7 @@ fn rehearse(
         privileged_entrypoint,
         deadline: REHEARSAL,
         // In the container's own namespaces this process must not show itself under its user's identity.
-        expendable: called.stage() != Stage::CreateContainer,
+        expendable: !at_create_container,
     });
     let mut answers: BTreeMap<String, rehearsal::Answer> = answers.into_iter().map(|a| (a.path.clone(), a)).collect();
     for node in nodes {

@@ -33,32 +33,53 @@ const IDENTITIES: Duration = Duration::from_millis(300);
 /// How often a machine that is not ready yet is looked at again (`wait_for_driver`).
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// What the decision log has for a stage where the runtime decided.
+const BEFORE_START: &str = "runtime";
+
 /// What is kept of the time it was registered with, to end before the runtime ends it.
 const RESERVE: Duration = Duration::from_secs(3);
 
 /// Judges the container of a state.
 pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -> Decided {
-    let root = arguments.host_root.as_deref().unwrap_or(Path::new("/"));
-    let Ok(files) = Tree::open(root, Kind::Host) else { return Decided::default() };
+    let Some((files, here)) = trees(arguments) else { return Decided::default() };
     let state = match State::parse(state) {
         Ok(state) => state,
         Err(unseen) => {
             let remark = format!("{}: {}; the container starts unjudged", unseen.source, unseen.reason);
-            Record { arguments, files: &files, started, mode: Mode::Enforce, remarks: vec![remark] }.write(
-                &unjudged(),
-                &Container::default(),
-                true,
-            );
+            Record { arguments, files: &files, started, at: at(arguments), mode: Mode::Enforce, remarks: vec![remark] }
+                .write(&unjudged(), &Container::default(), true);
             return Decided::default();
         }
     };
-    // A machine may be laid out elsewhere; the bundle lies where the state says.
-    let here = arguments.host_root.as_ref().and_then(|_| Tree::open(Path::new("/"), Kind::Host).ok());
     let called = Called::read(state, arguments.stage, arguments.own_program.clone(), here.as_ref().unwrap_or(&files));
+    decide(arguments, &files, &called, started)
+}
+
+/// Judges a container before its runtime is called, as its hook would. Refused is only what is certain by now; all
+/// else is the hook's to decide, and to log.
+pub(super) fn before_start(arguments: &Arguments, id: &str, bundle: &Path, started: Instant) -> Decided {
+    let Some((files, here)) = trees(arguments) else { return Decided::default() };
+    let called = Called::handed_over(id.to_owned(), bundle.to_owned(), here.as_ref().unwrap_or(&files));
+    if !called.is_foreseeable() {
+        return Decided::default();
+    }
+    decide(arguments, &files, &called, started)
+}
+
+/// The machine's files. It may be laid out elsewhere: then also those of this one, where bundles lie.
+fn trees(arguments: &Arguments) -> Option<(Tree, Option<Tree>)> {
+    let root = arguments.host_root.as_deref().unwrap_or(Path::new("/"));
+    let files = Tree::open(root, Kind::Host).ok()?;
+    Some((files, arguments.host_root.as_ref().and_then(|_| Tree::open(Path::new("/"), Kind::Host).ok())))
+}
+
+fn decide(arguments: &Arguments, files: &Tree, called: &Called, started: Instant) -> Decided {
     if called.is_idle() {
         return Decided::default();
     }
-    let (policy, mut notes) = configuration::read(arguments.config.as_deref(), &files);
+    let foretold = called.moment().is_foretold();
+    let at = if foretold { BEFORE_START } else { at(arguments) };
+    let (policy, mut notes) = configuration::read(arguments.config.as_deref(), files);
     let mut remarks = notes.clone();
     remarks.extend(arguments.odd.iter().map(|odd| format!("ignored: {odd}")));
     let glance = called.by_spec();
@@ -68,13 +89,13 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
     remarks.extend(lowered);
     if mode == Mode::Off {
         // The administrator's own is no news; an image's is.
-        if asked {
-            Record { arguments, files: &files, started, mode, remarks }.write(&unjudged(), glance, true);
+        if asked && !foretold {
+            Record { arguments, files, started, at, mode, remarks }.write(&unjudged(), glance, true);
         }
         return Decided::default();
     }
 
-    let (knowledge, odd) = knowledge::read(&files, nix::unistd::geteuid().as_raw());
+    let (knowledge, odd) = knowledge::read(files, nix::unistd::geteuid().as_raw());
     remarks.extend_from_slice(&odd);
     notes.extend(odd);
     let waits = policy.wait_for_driver.min(arguments.timeout.saturating_sub(RESERVE));
@@ -82,7 +103,7 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
         remarks
             .push(format!("wait_for_driver is cut to {waits:?}: registered with a timeout of {:?}", arguments.timeout));
     }
-    let question = Question { arguments, files: &files, called: &called, policy: &policy, knowledge: &knowledge };
+    let question = Question { arguments, files, called, policy: &policy, knowledge: &knowledge };
     let mut judged = question.judge(started + BUDGET);
     while may_come_yet(&judged.report) && started.elapsed() + PAUSE < waits {
         std::thread::sleep(PAUSE);
@@ -95,11 +116,10 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
     }
     let decision = policy.decide(&judged.report, &judged.gathered.container);
     let starts = decision == Decision::Start || mode == Mode::Warn;
-    Record { arguments, files: &files, started, mode, remarks }.write(
-        &judged.report,
-        &judged.gathered.container,
-        starts,
-    );
+    if foretold && (starts || judged.report.first_error().is_none()) {
+        return Decided::default();
+    }
+    Record { arguments, files, started, at, mode, remarks }.write(&judged.report, &judged.gathered.container, starts);
     match decision {
         Decision::Start => Decided::default(),
         Decision::Refuse(code) => Decided {
@@ -237,6 +257,10 @@ fn may_come_yet(report: &Report) -> bool {
     errors.peek().is_some() && errors.all(|f| of_boot.contains(&f.id))
 }
 
+fn at(arguments: &Arguments) -> &'static str {
+    arguments.stage.name()
+}
+
 fn unjudged() -> Report {
     Report { verdict: Verdict::Unknown, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() }
 }
@@ -246,6 +270,7 @@ struct Record<'a> {
     arguments: &'a Arguments,
     files: &'a Tree,
     started: Instant,
+    at: &'a str,
     mode: Mode,
     remarks: Vec<String>,
 }
@@ -259,7 +284,7 @@ impl Record<'_> {
         }
         let entry = Entry {
             time: SystemTime::now(),
-            stage: self.arguments.stage.name(),
+            stage: self.at,
             mode: self.mode.name(),
             start,
             took: self.started.elapsed(),

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -22,7 +23,7 @@ pub mod process;
 use arguments::Arguments;
 
 /// The hook decides within this time with what it has.
-const BUDGET: Duration = Duration::from_secs(1);
+pub(super) const BUDGET: Duration = Duration::from_secs(1);
 
 /// A longer state is none. It holds the annotations, of which CRI-O has all of the pod's, twice.
 const STATE_LIMIT: usize = 1 << 20;
@@ -43,6 +44,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         let _ = std::io::stderr().write_all(decision.text.as_bytes());
     }
     decision.code
+}
+
+/// What is said of a container that its hook, called with these arguments, is certain to refuse; `None`: it may start,
+/// or its hook decides. For a child process, whose words nobody reads.
+pub fn before_start(args: &[String], id: &str, bundle: &Path) -> Option<String> {
+    let started = Instant::now();
+    let arguments = Arguments::parse(args.iter().map(OsString::from));
+    let decided = judge::before_start(&arguments, id, bundle, started);
+    (decided.code != 0).then_some(decided.text)
 }
 
 /// Standard input up to its end or the deadline: a runtime writes the state and closes. What is longer

@@ -6,10 +6,19 @@ pub enum Moment {
     /// A bundle that nobody has started: what will be there is foretold.
     #[default]
     NotStarted,
+    /// A runtime is about to be called for it: foretold as well, and what its hook will see of it is not guessed.
+    HandedOver,
     /// The runtime called us as a hook.
     Hook(Stage),
     /// It runs.
     Running,
+}
+
+impl Moment {
+    /// What will be there is foretold.
+    pub const fn is_foretold(self) -> bool {
+        matches!(self, Self::NotStarted | Self::HandedOver)
+    }
 }
 
 /// Stage of an OCI hook.
