@@ -38,6 +38,12 @@ pub trait Files {
     /// Where a link points, as it is written; `None`: nothing is there, or no link.
     fn link(&self, path: &str) -> Result<Option<PathBuf>, Unseen>;
 
+    /// The path that a path leads to, links on the way followed; `None`: nothing is there, or nobody can tell.
+    fn resolved(&self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
+
     /// What a libcuda for forward compatibility says of itself.
     fn compat_note(&self, path: &str) -> Option<CompatNote>;
 
@@ -93,6 +99,12 @@ impl Files for Tree {
 
     fn link(&self, path: &str) -> Result<Option<PathBuf>, Unseen> {
         Tree::link(self, path)
+    }
+
+    fn resolved(&self, path: &str) -> Option<String> {
+        let place = |path: &str| self.place(path).ok()?;
+        let below = place(path)?.strip_prefix(place("/")?).ok()?.to_str().map(str::to_owned)?;
+        Some(format!("/{below}"))
     }
 
     fn compat_note(&self, path: &str) -> Option<CompatNote> {

@@ -50,7 +50,9 @@ impl<'a> Walk<'a> {
 
     /// Something will be mounted here or above it; what the image has there nobody will see.
     pub(super) fn will_be_covered(&self, path: &str) -> bool {
-        self.mounts.iter().any(|mount| below(path, mount).is_some())
+        let covers = |path: &str| self.mounts.iter().any(|mount| below(path, mount).is_some());
+        // a link of the image's may lead to where a mount will be
+        covers(path) || (!self.mounts.is_empty() && self.rootfs.resolved(path).is_some_and(|real| covers(&real)))
     }
 
     fn is_covered(&mut self, path: &str) -> bool {

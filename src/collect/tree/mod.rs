@@ -159,7 +159,6 @@ impl Tree {
     }
 
     /// Where the directory or file at a path is for this process, links resolved inside the tree; `None`: nothing is there.
-    #[cfg(feature = "cli")]
     pub fn place(&self, path: &str) -> Result<Option<PathBuf>, Unseen> {
         let Some(place) = self.locate(path, Last::Follow)? else { return Ok(None) };
         let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&place));

@@ -159,6 +159,13 @@ fn what_a_mount_covers_is_not_what_the_container_has() {
         let hints = Hints { mounts: &mounts, ..Hints::default() };
         assert_eq!(frameworks(dir.path(), &hints), (Vec::new(), false), "{covering}");
     }
+    // and so does one over where a link of the image's leads
+    std::os::unix::fs::symlink("/opt/venv", dir.path().join("venv")).unwrap();
+    let elsewhere = [mount("/opt/venv/lib")];
+    let environment = [("VIRTUAL_ENV".to_owned(), "/venv".to_owned())].into();
+    let hints = Hints { mounts: &elsewhere, environment: Some(&environment), ..Hints::default() };
+    assert_eq!(frameworks(dir.path(), &hints).0.len(), 0);
+    std::fs::remove_file(dir.path().join("venv")).unwrap();
     let mounts = [mount("/opt/venv/bin/tool"), mount("/etc/hosts")];
     assert_eq!(frameworks(dir.path(), &Hints { mounts: &mounts, ..Hints::default() }).0.len(), 1);
 }
