@@ -1,0 +1,154 @@
+//! docker 20.10 and 26, by the runtime in front of runc and crun.
+
+use serde_json::json;
+
+use super::lay::{self, CUDA, NODES};
+use super::machine::{LIBEXEC, LOG, Machine};
+use super::rows::{self, Becomes, LIBRARY, NO_UVM, RAW, RAW_AND_LIBRARY, Row, STRICT, Shows, row};
+use crate::support::process::Ended;
+
+const COMMON: &[Row] = &[
+    row("no GPU wanted", "plain", &[], Becomes::Unlogged),
+    row("by the legacy hook", "cuda", &["--gpus", "all"], Becomes::Given("legacy-hook")),
+    row("--privileged", "cuda", &["--privileged"], Becomes::Refused(10, "passthrough-incomplete")),
+    row("bare --device", "cuda", RAW, Becomes::Refused(10, "passthrough-incomplete")),
+    row("bare --device, with the library", "cuda", RAW_AND_LIBRARY, Becomes::Given("raw-devices")),
+    row("forgotten", "cuda", &[], Becomes::Refused(10, "gpu-not-requested")),
+    row(
+        "forgotten, overridden",
+        "cuda",
+        &["-e", "GPU_PREFLIGHT_IGNORE=gpu-not-requested"],
+        Becomes::Overridden("gpu-not-requested"),
+    ),
+    row("to work on the CPU", "cuda", &["-e", "NVIDIA_VISIBLE_DEVICES=void"], Becomes::Unlogged),
+    Row {
+        what: "by the legacy hook, nvidia-uvm not loaded",
+        changes: NO_UVM,
+        image: "cuda",
+        options: &["--gpus", "all"],
+        becomes: Becomes::Refused(12, "uvm-module-not-loaded"),
+    },
+    Row {
+        what: "by the legacy hook, the nodes not for everybody",
+        changes: STRICT,
+        image: "cuda",
+        options: &["--gpus", "all", "--user", "1000:1000"],
+        becomes: Becomes::Refused(11, "node-access-refused"),
+    },
+];
+
+const PRIVILEGED: &[&str] = &["--privileged", LIBRARY];
+
+/// docker 20.10 gives every capability that the kernel knows, which fails where the machine itself lacks one.
+const ALLOWED: &[Row] = &[row("--privileged, with the library", "cuda", PRIVILEGED, Becomes::Allowed("privileged"))];
+
+const CDI: &[Row] = &[
+    row("--privileged, with the library", "cuda", PRIVILEGED, Becomes::Given("privileged")),
+    row("by CDI", "cuda", &["--device", "nvidia.com/gpu=all"], Becomes::Given("cdi")),
+    row(
+        "by CDI, of an earlier boot",
+        "cuda",
+        &["--device", "nvidia.com/stale=all"],
+        Becomes::Refused(11, "uvm-major-mismatch"),
+    ),
+    row(
+        "by CDI, the nodes not for everybody",
+        "cuda",
+        &["--device", "nvidia.com/strict=all", "--user", "1000:1000"],
+        Becomes::Refused(11, "node-access-refused"),
+    ),
+    Row {
+        what: "by CDI, nvidia-uvm not loaded",
+        changes: NO_UVM,
+        image: "cuda",
+        options: &["--device", "nvidia.com/gpu=all"],
+        becomes: Becomes::Refused(12, "uvm-module-not-loaded"),
+    },
+];
+
+/// The same through crun: what reaches the user is the exit code.
+const CRUN: &[Row] = &[
+    row("by the legacy hook, crun", "cuda", &["--runtime=with-crun", "--gpus", "all"], Becomes::Given("legacy-hook")),
+    row("forgotten, crun", "cuda", &["--runtime=with-crun"], Becomes::Refused(10, "gpu-not-requested")),
+];
+
+/// Starts docker, registered by hand, with two images.
+fn up(machine: &Machine) {
+    let runtime = format!("{LIBEXEC}/gpu-preflight-runtime");
+    let settings = json!({
+        "iptables": false,
+        "bridge": "none",
+        "features": {"cdi": true},
+        "runtimes": {
+            "gpu-preflight": {"path": runtime},
+            "with-crun": {"path": runtime, "runtimeArgs": ["--runtime", "crun"]},
+        },
+        "default-runtime": "gpu-preflight",
+    });
+    machine.put("/etc/docker/daemon.json", settings.to_string());
+    lay::cdi(machine);
+    lay::legacy(machine);
+    lay::library(machine);
+    machine.serve(&["dockerd"], "docker version");
+    let tar = lay::root_of_images(machine);
+    machine.shell(&format!("{tar} | docker import - plain"));
+    let changes = CUDA.map(|change| format!("--change '{change}'")).join(" ");
+    machine.shell(&format!("{tar} | docker import {changes} - cuda"));
+}
+
+fn run(machine: &Machine, row: &Row) -> Ended {
+    let words = ["/usr/bin/docker", "run", "--rm", "--network=none"].iter().chain(row.options);
+    machine.run(words.chain([&row.image, &"/app"]).chain(&NODES)).end()
+}
+
+const SHOWS: Shows = Shows { code: 125, words: true };
+
+#[test]
+fn docker_20_starts_the_right_and_refuses_the_wrong() {
+    let Some(machine) = Machine::debian_12(&["docker", "dockerd", "containerd", "runc", "crun"]) else { return };
+    up(&machine);
+    rows::check(&machine, "docker 20.10, runc", LOG, SHOWS, COMMON, |row| run(&machine, row));
+    rows::check(&machine, "docker 20.10, runc", LOG, SHOWS, ALLOWED, |row| run(&machine, row));
+    let shows = Shows { words: false, ..SHOWS };
+    rows::check(&machine, "docker 20.10, crun", LOG, shows, CRUN, |row| run(&machine, row));
+    builds(&machine, "DOCKER_BUILDKIT=1");
+    build_host(&machine);
+}
+
+#[test]
+fn docker_26_starts_the_right_and_refuses_the_wrong() {
+    let Some(machine) = Machine::debian_13() else { return };
+    up(&machine);
+    rows::check(&machine, "docker 26, runc", LOG, SHOWS, COMMON, |row| run(&machine, row));
+    rows::check(&machine, "docker 26, runc", LOG, SHOWS, CDI, |row| run(&machine, row));
+    let shows = Shows { words: false, ..SHOWS };
+    rows::check(&machine, "docker 26, crun", LOG, shows, CRUN, |row| run(&machine, row));
+    builds(&machine, "DOCKER_BUILDKIT=1");
+    build_host(&machine);
+}
+
+/// A step of a build has no GPU whatever its image asks for. Only docker's classic builder starts its steps as
+/// `docker run` starts a container, through the default runtime.
+fn builds(machine: &Machine, buildkit: &str) {
+    let log = machine.shared("build.log");
+    machine.put("/build/Dockerfile", "FROM cuda\nRUN [\"/app\", \"/dev/nvidia0\"]\n");
+    for (kind, setting) in [("BuildKit", buildkit), ("classic", "DOCKER_BUILDKIT=0")] {
+        let script =
+            format!("{setting} /usr/bin/docker build --no-cache --network=none /build >{} 2>&1", log.display());
+        let ended = machine.run(["sh", "-c", &script]).end();
+        let said = std::fs::read_to_string(&log).expect("the build's output");
+        assert!(ended.status.success() && said.contains("/dev/nvidia0 absent"), "{kind}: {said}");
+        let logged = machine.decisions(LOG);
+        assert!(logged.iter().all(|line| line["decision"] == "start"), "{kind}: {logged:?}");
+    }
+}
+
+/// On a machine that builds, who starts a container without a GPU has not forgotten one.
+fn build_host(machine: &Machine) {
+    let drop_in = "/etc/gpu-preflight/conf.d/build-host.toml";
+    machine.put(drop_in, "[severity]\ngpu-not-requested = \"warning\"\n");
+    let row = row("on a build host", "cuda", &[], Becomes::Warned("gpu-not-requested"));
+    rows::check(machine, "docker", LOG, SHOWS, &[row], |row| run(machine, row));
+    builds(machine, "DOCKER_BUILDKIT=1");
+    machine.shell(&format!("rm {drop_in}"));
+}
