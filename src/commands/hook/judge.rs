@@ -108,7 +108,7 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
                 &judged.report,
                 policy::essential_unknown(&judged.report),
                 &notes,
-                policy.allow_override,
+                policy.allow_override.then(|| line::setting_by(&judged.gathered.container)),
                 !starts,
             ),
         },
