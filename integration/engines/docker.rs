@@ -101,7 +101,7 @@ fn run(machine: &Machine, row: &Row) -> Ended {
     machine.run(words.chain([&row.image, &"/app"]).chain(&NODES)).end()
 }
 
-const SHOWS: Shows = Shows { code: 125, words: true };
+const SHOWS: Shows = Shows { code: 125, setting: Some("-e") };
 
 #[test]
 fn docker_20_starts_the_right_and_refuses_the_wrong() {
@@ -109,7 +109,7 @@ fn docker_20_starts_the_right_and_refuses_the_wrong() {
     up(&machine);
     rows::check(&machine, "docker 20.10, runc", LOG, SHOWS, COMMON, |row| run(&machine, row));
     rows::check(&machine, "docker 20.10, runc", LOG, SHOWS, ALLOWED, |row| run(&machine, row));
-    let shows = Shows { words: false, ..SHOWS };
+    let shows = Shows { setting: None, ..SHOWS };
     rows::check(&machine, "docker 20.10, crun", LOG, shows, CRUN, |row| run(&machine, row));
     builds(&machine, "DOCKER_BUILDKIT=1");
     build_host(&machine);
@@ -121,10 +121,36 @@ fn docker_26_starts_the_right_and_refuses_the_wrong() {
     up(&machine);
     rows::check(&machine, "docker 26, runc", LOG, SHOWS, COMMON, |row| run(&machine, row));
     rows::check(&machine, "docker 26, runc", LOG, SHOWS, CDI, |row| run(&machine, row));
-    let shows = Shows { words: false, ..SHOWS };
+    let shows = Shows { setting: None, ..SHOWS };
     rows::check(&machine, "docker 26, crun", LOG, shows, CRUN, |row| run(&machine, row));
+    composes(&machine);
     builds(&machine, "DOCKER_BUILDKIT=1");
     build_host(&machine);
+}
+
+/// docker compose: what is forgotten is refused in the same words, and a service that reserves a GPU starts.
+fn composes(machine: &Machine) {
+    let compose = |reserved: &str| {
+        let service = format!("{{image: cuda, network_mode: none, command: [/app, {}]{reserved}}}", NODES.join(", "));
+        machine.put("/compose/compose.yaml", format!("services:\n  train: {service}\n"));
+        let words =
+            ["/usr/bin/docker", "compose", "--ansi=never", "--project-directory=/compose", "up", "--force-recreate"];
+        let ended = machine.run(words.iter().chain(&["--exit-code-from=train", "--no-log-prefix"])).end();
+        (ended, machine.decisions(LOG))
+    };
+    let (forgotten, logged) = compose("");
+    assert_eq!(forgotten.code(), 1, "{forgotten:?}");
+    assert_eq!(logged.len(), 1, "{logged:?}");
+    for words in ["start refused [gpu-not-requested]: ", "To start anyway: -e GPU_PREFLIGHT_IGNORE=gpu-not-requested."]
+    {
+        assert!(forgotten.stderr.contains(words), "{words} is not shown: {forgotten:?}");
+    }
+    let (reserved, logged) = compose(
+        ", deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}",
+    );
+    assert_eq!(reserved.code(), 0, "{reserved:?}");
+    assert!(reserved.stdout.contains("/dev/nvidia-uvm granted"), "{reserved:?}");
+    assert_eq!(logged[0]["gpu_given"], "legacy-hook", "{logged:?}");
 }
 
 /// A step of a build has no GPU whatever its image asks for. Only docker's classic builder starts its steps as

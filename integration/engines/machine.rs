@@ -76,6 +76,11 @@ impl Machine {
         machine
     }
 
+    /// One that no other machine has.
+    pub(super) fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A path of the machine, as it is seen from here.
     pub(super) fn at(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root", self.child.id())).join(path.trim_start_matches('/'))
@@ -122,13 +127,21 @@ impl Machine {
 
     /// Starts a daemon in the machine and waits until a command succeeds.
     pub(super) fn serve(&self, words: &[&str], is_up: &str) {
-        let log = self.shared(&format!("{}.log", words[0]));
+        let log = self.log_of(words[0]);
         let script = format!("{} </dev/null >>{} 2>&1 & wait_for() {{ {is_up}; }}
             n=0; until wait_for >/dev/null 2>&1; do kill -0 $! && [ $n -lt {} ] || exit 1; n=$((n+1)); sleep 0.05; done",
             words.join(" "), log.display(), PATIENCE.as_millis() / 50);
         let ended = self.run(["sh", "-c", &script]).end();
-        let said = std::fs::read_to_string(&log).unwrap_or_default();
-        assert!(ended.status.success(), "{} does not come up: {ended:?}\n{said}", words[0]);
+        assert!(ended.status.success(), "{} does not come up: {ended:?}\n{}", words[0], self.said(words[0]));
+    }
+
+    fn log_of(&self, daemon: &str) -> PathBuf {
+        self.shared(&format!("{daemon}.log"))
+    }
+
+    /// What a daemon has said.
+    pub(super) fn said(&self, daemon: &str) -> String {
+        std::fs::read_to_string(self.log_of(daemon)).unwrap_or_default()
     }
 
     /// A decision log's lines since the last call.
@@ -161,7 +174,7 @@ fn remove_cgroups() {
     let root = Path::new("/sys/fs/cgroup");
     let hierarchies = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
     for hierarchy in hierarchies.chain([root.to_owned()]) {
-        for name in ["docker/buildkit", "docker", "default", "libpod_parent", "k8s.io"] {
+        for name in ["docker/buildkit", "docker", "default", "libpod_parent/conmon", "libpod_parent", "k8s.io"] {
             let _ = std::fs::remove_dir(hierarchy.join(name));
         }
     }

@@ -2,6 +2,7 @@
 //! that a user of the engine sees.
 
 mod containerd;
+mod cri;
 mod docker;
 mod lay;
 mod machine;

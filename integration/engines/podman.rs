@@ -143,9 +143,9 @@ impl<'a> Podman<'a> {
     }
 }
 
-const RUNC: Shows = Shows { code: 126, words: true };
+const RUNC: Shows = Shows { code: 126, setting: Some("-e") };
 
-const CRUN: Shows = Shows { code: 126, words: false };
+const CRUN: Shows = Shows { code: 126, setting: None };
 
 fn as_root(machine: &Machine, name: &str) {
     let podman = Podman::up(machine, ROOT);

@@ -72,8 +72,8 @@ pub(super) const STRICT: (&str, &str) = ("chmod 660 /dev/nvidia*", "chmod 666 /d
 pub(super) struct Shows {
     /// The exit code of its command.
     pub(super) code: i32,
-    /// The hook's words: with crun there are none, and only the hook's exit code is shown.
-    pub(super) words: bool,
+    /// By what a variable is set, as the hook's words say; with crun nobody sees them, but for the exit code.
+    pub(super) setting: Option<&'static str>,
 }
 
 /// Starts them all; fails with all that went otherwise. `start` gets the image and the options.
@@ -158,11 +158,11 @@ fn refusal(shows: Shows, ended: &Ended, code: u8, id: &str, errors: &[Value]) ->
     // to ignore one of several would not help
     let only = errors.len() == 1;
     let setting = if only { format!("GPU_PREFLIGHT_IGNORE={id}") } else { "GPU_PREFLIGHT=warn".to_owned() };
-    let words = if shows.words {
+    let words = if let Some(by) = shows.setting {
         vec![
             format!("exit status {code}"),
             format!("gpu-preflight: start refused [{id}]: "),
-            format!("To start anyway: -e {setting}."),
+            format!("To start anyway: {by} {setting}."),
         ]
     } else {
         vec![format!("(exit code: {code})")]
