@@ -18,6 +18,7 @@ mod mutations;
 mod nothing;
 mod readme;
 mod real;
+mod register;
 mod rehearsal;
 mod runtime;
 mod schema;

@@ -47,6 +47,12 @@ pub enum Command {
         /// The check's name.
         id: Option<String>,
     },
+    /// Register the hook with engines, so that every GPU container they start is checked.
+    Install(Install),
+    /// Take it out of engines again; their files become what they were.
+    Uninstall(Uninstall),
+    /// Say of each engine whether a GPU container that it starts now is checked, and how it would get its GPU.
+    Status(Status),
     /// Act as the OCI hook, for trying: the container's state on standard input, the hook's exit codes.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Hook {
@@ -113,6 +119,63 @@ fn platform(text: &str) -> Result<String, String> {
     };
     let is_name = !processor.is_empty() && processor.bytes().all(|b| b.is_ascii_alphanumeric());
     if is_name && processor != "linux" { Ok(processor.to_owned()) } else { Err("name it as in linux/arm64".to_owned()) }
+}
+
+/// With whom to register.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Files are edited in their own format; each is kept as it was below /var/lib/gpu-preflight/registered, and uninstall puts
+it back. No daemon is restarted: what is to be reloaded is said. The static program is expected in
+/usr/libexec/gpu-preflight, or beside this one, from where it is put there.")]
+pub struct Install {
+    /// docker, podman, crio, containerd, nvidia (NVIDIA's container runtime, whoever calls it), cdi; none: all that are
+    /// here.
+    #[arg(value_enum, value_name = "ENGINE")]
+    pub engines: Vec<EngineName>,
+    /// Show the exact change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// docker and containerd: only beside the other runtimes, for containers that name it; not as the default.
+    #[arg(long)]
+    pub no_default: bool,
+    /// This machine builds images: a GPU that nobody asked for is a warning, since a step of docker's classic builder
+    /// looks like a container whose GPU was forgotten.
+    #[arg(long)]
+    pub build_host: bool,
+}
+
+/// Out of which.
+#[derive(Debug, Args)]
+pub struct Uninstall {
+    /// As for install; none: all that it is registered with.
+    #[arg(value_enum, value_name = "ENGINE")]
+    pub engines: Vec<EngineName>,
+    /// Show the exact change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// docker: take the runtime's name away though containers remember it, which then do not start.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What about it.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The last refusals instead, by the hook's log: so many (10).
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
+    pub last: Option<u16>,
+}
+
+/// Who starts containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[expect(missing_docs, reason = "the names are the words of the command line")]
+pub enum EngineName {
+    Docker,
+    Podman,
+    Crio,
+    Containerd,
+    Nvidia,
+    Cdi,
 }
 
 /// How deep to look.

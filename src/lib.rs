@@ -11,8 +11,8 @@
 //!            +----> knowledge <---+            commands wires them, and knows all
 //! ```
 //!
-//! `model` imports nothing of ours; `knowledge` only `model`; `collect`, `checks`, `policy`, `report`
-//! and `runtime` only `model` and (`collect`, `checks`) `knowledge`, never each other. A test holds this.
+//! `model` imports nothing of ours; `knowledge` only `model`; `collect`, `checks`, `policy`, `report`,
+//! `register` and `runtime` only `model` and (`collect`, `checks`) `knowledge`, never each other. A test holds this.
 
 pub mod checks;
 #[cfg(feature = "cli")]
@@ -22,5 +22,7 @@ pub mod commands;
 pub mod knowledge;
 pub mod model;
 pub mod policy;
+#[cfg(feature = "cli")]
+pub mod register;
 pub mod report;
 pub mod runtime;

@@ -16,11 +16,15 @@ mod host;
 #[cfg(feature = "cli")]
 mod image;
 #[cfg(feature = "cli")]
+mod install;
+#[cfg(feature = "cli")]
 mod output;
 #[cfg(feature = "cli")]
 mod saved;
 #[cfg(feature = "cli")]
 mod setting;
+#[cfg(feature = "cli")]
+mod status;
 #[cfg(feature = "cli")]
 mod verify;
 #[cfg(feature = "cli")]
@@ -58,6 +62,9 @@ mod entry {
             Command::Container { target } => ("container", super::container::run(target, &cli.common)),
             Command::Image(asked) => ("image", super::image::run(asked, &cli.common)),
             Command::Explain(asked) => ("explain", super::explain::run(asked, &cli.common)),
+            Command::Install(asked) => ("install", super::install::install(asked, &cli.common)),
+            Command::Uninstall(asked) => ("uninstall", super::install::uninstall(asked, &cli.common)),
+            Command::Status(asked) => ("status", super::status::run(asked, &cli.common)),
             Command::Checks { id } => ("checks", super::checks::run(id.as_deref(), &cli.common)),
         };
         match result {

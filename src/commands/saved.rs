@@ -1,8 +1,9 @@
 //! Writes a file that others read, whole at once.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
 use crate::collect::tree::{Kind, Tree};
@@ -10,11 +11,17 @@ use crate::collect::tree::{Kind, Tree};
 /// Puts a text in the place of a file, or makes the file: whoever reads sees the old text or the new one, and on an
 /// error all is as before. A file that has this text already is left alone.
 pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    write(path, text, None)
+}
+
+/// The same with this mode for a file that is new. One that is there keeps its owner and mode.
+pub(super) fn write(path: &Path, text: &[u8], mode: Option<u32>) -> io::Result<()> {
     let path = std::path::absolute(path)?;
     let (Some(name), Some(directory)) = (path.file_name(), path.parent()) else {
         return Err(io::ErrorKind::IsADirectory.into());
     };
     let here = Tree::open(directory, Kind::Host)?;
+    let there = name.to_str().and_then(|name| here.file(name).ok().flatten());
     if name.to_str().is_some_and(|name| matches!(here.read(name, text.len()), Ok(Some(old)) if old == text)) {
         return Ok(());
     }
@@ -22,16 +29,32 @@ pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     temporary.push(name);
     temporary.push(format!(".{}", std::process::id()));
     let temporary = directory.join(temporary);
-    let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    let done = fill(file, text).and_then(|()| std::fs::rename(&temporary, &path));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if there.is_some() {
+        options.mode(0o600);
+    }
+    let file = options.open(&temporary)?;
+    let done = fill(&file, text, there.as_ref(), mode).and_then(|()| std::fs::rename(&temporary, &path));
     if done.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
     done
 }
 
-fn fill(mut file: File, text: &[u8]) -> io::Result<()> {
+fn fill(mut file: &File, text: &[u8], there: Option<&File>, mode: Option<u32>) -> io::Result<()> {
     file.write_all(text)?;
+    if let Some(old) = there {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let (new, old) = (file.metadata()?, old.metadata()?);
+        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+            fchown(file, Some(old.uid()), Some(old.gid()))?;
+        }
+        file.set_permissions(old.permissions())?;
+    } else if let Some(mode) = mode {
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
     file.sync_all()
 }
 
@@ -58,6 +81,18 @@ mod tests {
         );
         replace(&path, b"").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"");
+    }
+
+    #[test]
+    fn owner_and_mode_stay_and_those_of_a_new_file_are_given() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.json");
+        let mode = || std::fs::metadata(&path).unwrap().mode() & 0o7777;
+        write(&path, b"one", Some(0o755)).unwrap();
+        assert_eq!(mode(), 0o755);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        write(&path, b"two", Some(0o755)).unwrap();
+        assert_eq!((mode(), std::fs::read(&path).unwrap()), (0o640, b"two".to_vec()));
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub enum Place {
     Host,
     /// `healthcheck`: inside a container.
     Healthcheck,
+    /// `status`: how this machine calls the hook.
+    Status,
 }
 
 /// What kind of act a remedy is.

@@ -11,6 +11,7 @@ pub mod host;
 pub mod image;
 pub mod knowledge;
 pub mod observed;
+pub mod own;
 pub mod page;
 pub mod report;
 pub mod version;

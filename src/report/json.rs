@@ -120,6 +120,7 @@ pub fn error(command: &str, what: &str, reason: &str, way_out: &str) -> String {
     format!("{document:#}")
 }
 
-pub(super) fn tool() -> Value {
+/// This program and its version.
+pub fn tool() -> Value {
     json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
 }

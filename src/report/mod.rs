@@ -23,4 +23,6 @@ pub mod sarif;
 #[cfg(feature = "cli")]
 pub mod sheet;
 #[cfg(feature = "cli")]
+pub mod status;
+#[cfg(feature = "cli")]
 pub mod text;

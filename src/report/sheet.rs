@@ -179,6 +179,7 @@ const fn place(place: Place) -> &'static str {
         Place::Image => "image",
         Place::Host => "host",
         Place::Healthcheck => "healthcheck",
+        Place::Status => "status",
     }
 }
 
@@ -188,6 +189,7 @@ const fn command(place: Place) -> Option<&'static str> {
         Place::Hook => Some("gpu-preflight container ID"),
         Place::Host => Some("gpu-preflight host"),
         Place::Image => Some("gpu-preflight image REF"),
+        Place::Status => Some("gpu-preflight status"),
         Place::Healthcheck => None,
     }
 }

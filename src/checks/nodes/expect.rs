@@ -26,7 +26,7 @@ pub(crate) fn subject(facts: &Facts<'_>) -> Result<Option<Subject>, Unknown> {
         Place::Hook => given_nodes(facts)?.then_some(Subject::Container),
         Place::Host => (facts.host.platform == Platform::Native && facts.host.has_gpu()?).then_some(Subject::Machine),
         Place::Image => is_for_this_machine(facts)?.then_some(Subject::Container),
-        Place::Healthcheck => None,
+        Place::Healthcheck | Place::Status => None,
     })
 }
 

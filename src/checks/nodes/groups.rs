@@ -36,7 +36,7 @@ fn gid_lost(facts: &Facts<'_>) -> Judgement {
     match facts.place {
         Place::Host => gid_lost_on_machine(facts.host),
         Place::Hook => gid_lost_in_container(facts),
-        Place::Image | Place::Healthcheck => not_applicable(),
+        Place::Image | Place::Healthcheck | Place::Status => not_applicable(),
     }
 }
 

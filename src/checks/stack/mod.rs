@@ -8,9 +8,10 @@ mod engines;
 mod installed;
 mod jetson;
 mod legacy;
+mod own;
 mod registered;
 mod user;
-pub(in crate::checks) mod ways;
+pub mod ways;
 mod wsl;
 
 /// Its checks, in the catalogue's order.
@@ -26,6 +27,7 @@ pub const CHECKS: &[&[Check]] = &[
     engines::CHECKS,
     wsl::CHECKS,
     jetson::CHECKS,
+    own::CHECKS,
 ];
 
 /// An ordinary machine with a GPU for containers: WSL and Jetson have stacks of their own.

@@ -7,6 +7,7 @@ use crate::knowledge::toolkit::is_runtime;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::container::{EngineName, Given};
 use crate::model::host::{Engine, EngineKind};
+use crate::model::own::{RUNTIME_NAME, is_our_runtime};
 use crate::model::{Facts, Host, Unknown};
 
 const ELSEWHERE: &str =
@@ -111,7 +112,9 @@ fn lacks_a_way(host: &Host, engine: &Engine) -> Result<bool, Unknown> {
     if !matches!(engine.kind, EngineKind::Containerd | EngineKind::Crio) || engine.broken.is_some() {
         return Ok(false);
     }
-    let configured = !engine.runtimes.is_empty() || engine.default_runtime.is_some();
+    // our own runtime, and its name, say nothing of how the engine gives GPUs
+    let others = engine.runtimes.iter().any(|(name, program)| name != RUNTIME_NAME && !is_our_runtime(program));
+    let configured = others || engine.default_runtime.as_ref().is_some_and(|name| name != RUNTIME_NAME);
     if !configured || ways::registered_runtime(engine).is_some() {
         return Ok(false);
     }
@@ -165,6 +168,16 @@ mod tests {
         let engine = containerd(&world);
         world.host.engines.push(engine);
         world
+    }
+
+    #[test]
+    fn our_own_runtime_is_no_other_way_that_was_chosen() {
+        let mut world = two_engines();
+        let engine = world.host.engines.last_mut().unwrap();
+        let ours = crate::model::own::RUNTIME.to_owned();
+        engine.runtimes = [("gpu-preflight".to_owned(), ours)].into();
+        engine.default_runtime = Some("gpu-preflight".into());
+        world.silent(REGISTERED);
     }
 
     #[test]

@@ -43,6 +43,20 @@ pub(super) fn of(host: &Host) -> Result<Vec<Way<'_>>, Unknown> {
     Ok(ways)
 }
 
+/// By what an engine would give a container a GPU now, in words; none: by nothing.
+pub fn words(host: &Host, engine: &Engine) -> Result<Vec<&'static str>, Unknown> {
+    let own = of(host)?.into_iter().filter(|way| way.engine == engine);
+    Ok(own
+        .map(|way| match (way.mechanism, engine.kind) {
+            (Mechanism::Runtime, EngineKind::Docker) => "NVIDIA's runtime (--runtime nvidia)",
+            (Mechanism::Runtime, _) => "NVIDIA's runtime",
+            (Mechanism::Hook, _) => "NVIDIA's hook (--gpus)",
+            (Mechanism::Cdi, EngineKind::Docker | EngineKind::Podman) => "CDI (--device nvidia.com/gpu=all)",
+            (Mechanism::Cdi, _) => "CDI",
+        })
+        .collect())
+}
+
 /// An error only if no way to a GPU is left but those that have the fault.
 pub(super) fn severity(ways: &[Way<'_>], has_the_fault: impl Fn(&Way<'_>) -> bool) -> Severity {
     if ways.iter().all(has_the_fault) { Severity::Error } else { Severity::Warning }

@@ -27,6 +27,8 @@ mod pci;
 mod platform;
 #[cfg(feature = "cli")]
 mod profile;
+#[cfg(feature = "cli")]
+mod registration;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -47,6 +49,8 @@ pub use module_files::module_files;
 pub use pci::pci;
 #[cfg(feature = "cli")]
 pub use profile::{LIMIT as MOST_PROFILE, profile};
+#[cfg(feature = "cli")]
+pub use registration::registration;
 pub use toolkit::toolkit;
 
 /// How long the GPUs' `information` files may take, all of them together: the driver answers at once for

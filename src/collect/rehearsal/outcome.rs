@@ -144,6 +144,7 @@ mod tests {
             entrypoint: Some(false),
             head: Head { step: Step::Done, ..Head::default() },
             node: Stat {
+                changed: 0,
                 kind: NodeKind::CharDevice,
                 major: 195,
                 minor: 0,

@@ -25,6 +25,8 @@ pub struct Stat {
     pub gid: u32,
     /// Bytes.
     pub size: u64,
+    /// When it was last changed, in seconds since 1970.
+    pub changed: i64,
     /// Device and inode number: the file's identity.
     pub identity: (u64, u64),
     /// It is a device node, and its mount has `nodev`: nobody can open it. Not asked in host trees.
@@ -45,6 +47,7 @@ impl Stat {
             uid: found.st_uid,
             gid: found.st_gid,
             size: u64::try_from(found.st_size).unwrap_or(0),
+            changed: found.st_ctime,
             identity: (found.st_dev, found.st_ino),
             // asked of devices only: statfs is a question to the server on FUSE and NFS
             nodev: device && with_mount && fstatvfs(place)?.flags().contains(FsFlags::ST_NODEV),

@@ -39,6 +39,13 @@ pub(super) fn write(line: &[u8], told: Option<&Path>, host_root: Option<&Path>, 
     }
 }
 
+/// Where it is, as `status` looks for it: the machine's, and that of the user who asks.
+#[cfg(feature = "cli")]
+pub fn files(host: &Tree) -> Vec<String> {
+    let home = home(host).filter(|_| !nix::unistd::geteuid().is_root());
+    [SYSTEM.to_owned()].into_iter().chain(home.map(|home| format!("{home}/{USER}"))).collect()
+}
+
 fn append(path: &Path, line: &[u8]) -> Result<(), Errno> {
     let mut file = open(path)?;
     if file.metadata().is_ok_and(|m| m.len() >= ROTATE_AT) {

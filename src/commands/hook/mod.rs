@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 mod arguments;
 pub mod configuration;
 mod gather;
-mod journal;
+pub mod journal;
 mod judge;
 pub mod process;
 

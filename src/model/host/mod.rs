@@ -12,6 +12,7 @@ mod gpu;
 mod node;
 #[cfg(feature = "cli")]
 mod profile;
+mod registration;
 mod stack;
 #[cfg(feature = "cli")]
 mod unseen;
@@ -21,6 +22,7 @@ pub use gpu::{Gpu, PciFunction};
 pub use node::{Majors, Node, NodeKind};
 #[cfg(feature = "cli")]
 pub use profile::Carried;
+pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
 pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
 
 /// What kind of NVIDIA machine this is.
@@ -103,6 +105,9 @@ pub struct Host {
     /// `/run/nvidia-persistenced/socket`, `/run/nvidia-fabricmanager/socket`.
     #[serde(skip)]
     pub sockets: Observed<Vec<String>>,
+    /// How this machine calls our hook; looked at for `status` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registration: Option<Registration>,
     /// Environment of the machine's first process or of the caller, as far as it speaks of CUDA.
     #[serde(skip)]
     pub environment: Observed<BTreeMap<String, String>>,

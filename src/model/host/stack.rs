@@ -99,6 +99,12 @@ pub struct Engine {
     pub cdi_spec_dirs: Option<Vec<String>>,
     /// CDI is switched on or off; `None`: the configuration does not say.
     pub cdi: Option<bool>,
+    /// Directories it takes hooks from, if the configuration names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks_dirs: Option<Vec<String>>,
+    /// Options of its unit that name runtimes; docker does not start where its file names some, too.
+    #[serde(skip)]
+    pub runtime_flags: Vec<String>,
     /// Installed as a snap.
     #[serde(default)]
     pub snap: bool,
@@ -119,6 +125,8 @@ impl Engine {
             systemd_cgroup: None,
             cdi_spec_dirs: None,
             cdi: None,
+            hooks_dirs: None,
+            runtime_flags: Vec::new(),
             snap: false,
             broken: None,
         }

@@ -22,6 +22,7 @@ pub(super) fn engine(tree: &Tree) -> Option<Engine> {
         take(&mut engine.default_runtime, text(&value, &["crio", "runtime", "default_runtime"]));
         let manager = text(&value, &["crio", "runtime", "cgroup_manager"]);
         take(&mut engine.systemd_cgroup, manager.map(|manager| manager == "systemd"));
+        take(&mut engine.hooks_dirs, texts(&value, &["crio", "runtime", "hooks_dir"]));
         take(&mut engine.cdi_spec_dirs, texts(&value, &["crio", "runtime", "cdi_spec_dirs"]));
     }
     Some(engine)

@@ -58,6 +58,7 @@ fn unit_arguments(tree: &Tree, engine: &mut Engine) {
                 if !matches!(flag, "--add-runtime" | "--default-runtime") {
                     continue;
                 }
+                engine.runtime_flags.push(flag.to_owned());
                 let Some(value) = value.or_else(|| words.next()).map(|value| value.trim_matches(['"', '\''])) else {
                     break;
                 };

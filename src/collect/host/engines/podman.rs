@@ -36,6 +36,7 @@ fn read(tree: &Tree, value: &Value, engine: &mut Engine) {
     }
     take(&mut engine.default_runtime, text(value, &["engine", "runtime"]));
     take(&mut engine.systemd_cgroup, text(value, &["engine", "cgroup_manager"]).map(|manager| manager == "systemd"));
+    take(&mut engine.hooks_dirs, texts(value, &["engine", "hooks_dir"]));
     take(&mut engine.cdi_spec_dirs, texts(value, &["engine", "cdi_spec_dirs"]));
 }
 

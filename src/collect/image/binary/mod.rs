@@ -23,6 +23,19 @@ mod tests;
 pub use file::read;
 pub use stream::Scanner;
 
+/// A program that asks the loader for nothing, by its bytes.
+pub fn is_static(program: &[u8]) -> bool {
+    let mut read_at = |offset: u64, into: &mut [u8]| {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(program.len());
+        let rest = program.get(start..).unwrap_or_default();
+        let length = rest.len().min(into.len());
+        into.get_mut(..length).unwrap_or_default().copy_from_slice(rest.get(..length).unwrap_or_default());
+        Ok(length)
+    };
+    let found = read(&mut read_at, program.len() as u64);
+    !found.architecture.is_empty() && found.needed.is_empty() && found.unread.is_none()
+}
+
 /// What a program or library tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Binary {

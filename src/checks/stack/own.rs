@@ -1,0 +1,374 @@
+//! Our own registration: the silent gaps by which a container passes the hook by.
+
+use super::ways;
+use crate::checks::not_applicable;
+use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::host::{Daemon, Engine, EngineKind, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
+use crate::model::own::HOOK;
+use crate::model::{Facts, Unknown};
+
+const NO_START: &str = "{file} names {program}, which is absent: {engine} starts no container";
+const NO_CHECK: &str = "{file} names {program}, which is absent: {engine} passes over it, and checks no container";
+const UNSOUND: &str = "{program}: {reason}";
+const UNAWARE: &str = "{file} registers the hook, and the running {engine} does not have it yet: {reason}";
+const OLDER: &str = "{file} was changed after {engine} was started, which reads it at its start only";
+const OVERWRITTEN: &str = "{file} was written anew by somebody else, without the registration that install put there";
+const NOT_REGISTERED: &str = "{engine} is here, and its containers are not checked";
+const NAMED_ONLY: &str = "{engine} checks only containers that name the runtime gpu-preflight";
+const NOT_SEARCHED: &str = "{file} lies in a directory that {engine} does not search";
+const PASSED_BY: &str =
+    "containers of {engine} that name the runtime {runtime} are not checked: NVIDIA's runtime calls others";
+const TOO_SHORT: &str = "{file} gives the hook {timeout} s, and the policy lets it wait {wait} s for the driver";
+
+const INSTALL: Step =
+    Step { action: Action::ConfigureEngine, text: "Register it.", command: Some("gpu-preflight install {engine}") };
+
+const AGAIN: Step =
+    Step { action: Action::ConfigureEngine, text: "Register it again.", command: Some("gpu-preflight install") };
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "preflight-program-missing",
+        title: "a registration names a program of gpu-preflight that is absent",
+        why: "podman and CRI-O say nothing and check nothing; with docker and containerd no container starts.",
+        messages: &[NO_CHECK, NO_START],
+        remedy: &[Step {
+            action: Action::ChangePackages,
+            text: "Put the program there again, or take the registration out (gpu-preflight uninstall).",
+            command: Some("gpu-preflight install"),
+        }],
+        severities: &[Severity::Error],
+        places: &[Place::Status],
+        judge: program_missing,
+    },
+    Check {
+        id: "preflight-program-unsound",
+        title: "the hook's program is not static, or others may write it",
+        why: "It runs as root for every container: a container's variables, or another user, could make it run something else.",
+        messages: &[UNSOUND],
+        remedy: &[Step {
+            action: Action::ChangePackages,
+            text: "Put the program there that packaging/build.sh makes, owned by root, mode 0755.",
+            command: Some("gpu-preflight install"),
+        }],
+        severities: &[Severity::Error],
+        places: &[Place::Status],
+        judge: program_unsound,
+    },
+    Check {
+        id: "preflight-not-loaded",
+        title: "the engine runs with a configuration older than the registration",
+        why: "Containers start unchecked until the engine has read it.",
+        messages: &[UNAWARE, OLDER],
+        remedy: &[
+            Step {
+                action: Action::ConfigureEngine,
+                text: "Have docker read it; containers that run stay as they are.",
+                command: Some("systemctl reload docker"),
+            },
+            Step {
+                action: Action::StartService,
+                text: "Restart {engine}; containers that run stay as they are.",
+                command: Some("systemctl restart {engine}"),
+            },
+        ],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Status],
+        judge: not_loaded,
+    },
+    Check {
+        id: "preflight-overwritten",
+        title: "a file that install had changed no longer has the registration",
+        why: "Containers start unchecked.",
+        messages: &[OVERWRITTEN],
+        remedy: &[AGAIN],
+        severities: &[Severity::Error],
+        places: &[Place::Status],
+        judge: overwritten,
+    },
+    Check {
+        id: "preflight-not-searched",
+        title: "the hook's file lies where the engine does not look",
+        why: "Containers start unchecked.",
+        messages: &[NOT_SEARCHED],
+        remedy: &[INSTALL],
+        severities: &[Severity::Error],
+        places: &[Place::Status],
+        judge: not_searched,
+    },
+    Check {
+        id: "preflight-not-registered",
+        title: "an engine's containers are not checked",
+        why: "They start, and fail later.",
+        messages: &[NOT_REGISTERED, NAMED_ONLY],
+        remedy: &[INSTALL],
+        severities: &[Severity::Warning],
+        places: &[Place::Status],
+        judge: not_registered,
+    },
+    Check {
+        id: "preflight-passed-by",
+        title: "containers of NVIDIA's runtime are not checked",
+        why: "Whoever names that runtime passes the hook by.",
+        messages: &[PASSED_BY],
+        remedy: &[Step {
+            action: Action::ConfigureEngine,
+            text: "Register it with NVIDIA's runtime, too.",
+            command: Some("gpu-preflight install nvidia"),
+        }],
+        severities: &[Severity::Warning],
+        places: &[Place::Status],
+        judge: passed_by,
+    },
+    Check {
+        id: "preflight-timeout-too-short",
+        title: "the hook is registered with less time than it may wait for the driver",
+        why: "It waits no longer than it was registered for, so containers are refused at boot that only had to wait.",
+        messages: &[TOO_SHORT],
+        remedy: &[AGAIN],
+        severities: &[Severity::Warning],
+        places: &[Place::Status],
+        judge: timeout_too_short,
+    },
+];
+
+fn registration<'f>(facts: &'f Facts<'_>) -> Result<&'f Registration, Unknown> {
+    let lacks = || Unknown::new("host.registration", "this command", "only status looks at it");
+    facts.host.registration.as_ref().ok_or_else(lacks)
+}
+
+/// Every entry with its engine.
+fn entries(registration: &Registration) -> impl Iterator<Item = (&RegisteredEngine, &Entry)> {
+    registration.engines.iter().flat_map(|engine| engine.entries.iter().map(move |entry| (engine, entry)))
+}
+
+fn word(kind: EngineKind) -> &'static str {
+    ways::name(&Engine::new(kind, ""))
+}
+
+fn program_missing(facts: &Facts<'_>) -> Judgement {
+    let registration = registration(facts)?;
+    let Some((engine, entry)) = entries(registration).find(|(_, entry)| !entry.there) else {
+        return if entries(registration).next().is_some() { Ok(Outcome::Pass) } else { not_applicable() };
+    };
+    let message = if entry.way == EntryWay::HooksDirectory { NO_CHECK } else { NO_START };
+    Failure::new(Severity::Error, message)
+        .foreign("file", &entry.file)
+        .foreign("program", &entry.program)
+        .arg("engine", word(engine.engine))
+        .saw("host.registration.engines", &entry.program, &entry.file)
+        .found()
+}
+
+fn program_unsound(facts: &Facts<'_>) -> Judgement {
+    let registration = registration(facts)?;
+    match &registration.program {
+        OwnProgram::Unsound(reason) if entries(registration).next().is_some() => {
+            Failure::new(Severity::Error, UNSOUND).arg("program", HOOK).arg("reason", reason).found()
+        }
+        OwnProgram::Sound => Ok(Outcome::Pass),
+        _ => not_applicable(),
+    }
+}
+
+fn not_loaded(facts: &Facts<'_>) -> Judgement {
+    let registration = registration(facts)?;
+    let mut asked = false;
+    for engine in registration.engines.iter().filter(|engine| !engine.entries.is_empty()) {
+        let file = engine.entries.first().map(|entry| entry.file.as_str()).unwrap_or_default();
+        let failure = match &engine.daemon {
+            Daemon::None | Daemon::Unknown(_) => continue,
+            Daemon::Current => {
+                asked = true;
+                continue;
+            }
+            Daemon::Unaware(reason) => {
+                Failure::new(Severity::Error, UNAWARE).foreign("file", file).arg("reason", reason)
+            }
+            Daemon::Older(file) => Failure::new(Severity::Warning, OLDER).foreign("file", file),
+        };
+        let reads_again = engine.engine == EngineKind::Docker;
+        let only: &[Action] = if reads_again { &[Action::ConfigureEngine] } else { &[Action::StartService] };
+        return failure.arg("engine", word(engine.engine)).only(only).found();
+    }
+    if asked { Ok(Outcome::Pass) } else { not_applicable() }
+}
+
+fn overwritten(facts: &Facts<'_>) -> Judgement {
+    match registration(facts)?.overwritten.first() {
+        Some(file) => Failure::new(Severity::Error, OVERWRITTEN).foreign("file", file).found(),
+        None => Ok(Outcome::Pass),
+    }
+}
+
+fn not_searched(facts: &Facts<'_>) -> Judgement {
+    let registration = registration(facts)?;
+    let mut hooks = entries(registration).filter(|(_, entry)| entry.way == EntryWay::HooksDirectory).peekable();
+    if hooks.peek().is_none() {
+        return not_applicable();
+    }
+    match hooks.find(|(_, entry)| !entry.searched) {
+        Some((engine, entry)) => Failure::new(Severity::Error, NOT_SEARCHED)
+            .foreign("file", &entry.file)
+            .arg("engine", word(engine.engine))
+            .found(),
+        None => Ok(Outcome::Pass),
+    }
+}
+
+fn not_registered(facts: &Facts<'_>) -> Judgement {
+    let registration = registration(facts)?;
+    if registration.engines.is_empty() {
+        return not_applicable();
+    }
+    // a registration that does not count is the matter of another check
+    let unregistered =
+        |engine: &&RegisteredEngine| engine.entries.iter().all(|entry| entry.way == EntryWay::NamedRuntime);
+    match registration.engines.iter().find(unregistered) {
+        Some(engine) => {
+            let message = if engine.entries.is_empty() { NOT_REGISTERED } else { NAMED_ONLY };
+            Failure::new(Severity::Warning, message).arg("engine", word(engine.engine)).found()
+        }
+        None => Ok(Outcome::Pass),
+    }
+}
+
+fn passed_by(facts: &Facts<'_>) -> Judgement {
+    let registration = registration(facts)?;
+    let registered = || registration.engines.iter().filter(|engine| !engine.entries.is_empty());
+    match registered().find_map(|engine| Some((engine, engine.passed_by.as_ref()?))) {
+        Some((engine, runtime)) => Failure::new(Severity::Warning, PASSED_BY)
+            .arg("engine", word(engine.engine))
+            .foreign("runtime", runtime)
+            .found(),
+        None if registered().next().is_some() => Ok(Outcome::Pass),
+        None => not_applicable(),
+    }
+}
+
+fn timeout_too_short(facts: &Facts<'_>) -> Judgement {
+    let registration = registration(facts)?;
+    let wait = registration.wait;
+    if wait == 0 {
+        return not_applicable();
+    }
+    let short = |(_, entry): &(&RegisteredEngine, &Entry)| entry.timeout.is_some_and(|timeout| timeout < wait + 5);
+    match entries(registration).find(short) {
+        Some((_, entry)) => Failure::new(Severity::Warning, TOO_SHORT)
+            .foreign("file", &entry.file)
+            .arg("timeout", entry.timeout.unwrap_or_default())
+            .arg("wait", wait)
+            .found(),
+        None => Ok(Outcome::Pass),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::testing::World;
+
+    const FILE: &str = "/usr/share/containers/oci/hooks.d/zz-gpu-preflight.json";
+
+    fn entry(way: EntryWay) -> Entry {
+        let file = if way == EntryWay::HooksDirectory { FILE } else { "/etc/docker/daemon.json" };
+        Entry { way, file: file.into(), program: HOOK.into(), there: true, searched: true, timeout: Some(5) }
+    }
+
+    fn engine(kind: EngineKind, way: EntryWay) -> RegisteredEngine {
+        RegisteredEngine { engine: kind, entries: vec![entry(way)], daemon: Daemon::Current, passed_by: None }
+    }
+
+    /// docker by its default runtime, podman by its hooks directory.
+    fn registered() -> World {
+        let mut world = World::machine(1);
+        world.place = Place::Status;
+        world.host.registration = Some(Registration {
+            program: OwnProgram::Sound,
+            engines: vec![
+                engine(EngineKind::Docker, EntryWay::DefaultRuntime),
+                engine(EngineKind::Podman, EntryWay::HooksDirectory),
+            ],
+            overwritten: Vec::new(),
+            wait: 0,
+        });
+        world
+    }
+
+    fn of(world: &mut World) -> &mut Registration {
+        world.host.registration.as_mut().unwrap()
+    }
+
+    #[test]
+    fn where_all_is_registered_nothing_is_said() {
+        let world = registered();
+        for check in CHECKS {
+            world.silent(check.id);
+        }
+        assert!(world.host.registration.iter().flat_map(|r| &r.engines).all(|engine| engine.passes().is_some()));
+    }
+
+    #[test]
+    fn each_gap_is_found_and_closes_the_way() {
+        type Spoil = fn(&mut Registration);
+        let spoil: [(&str, Spoil, Severity); 9] = [
+            ("preflight-program-missing", |r| r.engines[1].entries[0].there = false, Severity::Error),
+            ("preflight-program-unsound", |r| r.program = OwnProgram::Unsound("dynamic".into()), Severity::Error),
+            ("preflight-not-loaded", |r| r.engines[0].daemon = Daemon::Unaware("runc".into()), Severity::Error),
+            ("preflight-not-loaded", |r| r.engines[0].daemon = Daemon::Older("/f".into()), Severity::Warning),
+            ("preflight-overwritten", |r| r.overwritten.push("/etc/docker/daemon.json".into()), Severity::Error),
+            ("preflight-not-searched", |r| r.engines[1].entries[0].searched = false, Severity::Error),
+            ("preflight-not-registered", |r| r.engines[1].entries.clear(), Severity::Warning),
+            ("preflight-passed-by", |r| r.engines[0].passed_by = Some("nvidia".into()), Severity::Warning),
+            ("preflight-timeout-too-short", |r| r.wait = 60, Severity::Warning),
+        ];
+        for (id, spoil, severity) in spoil {
+            let mut world = registered();
+            spoil(of(&mut world));
+            assert_eq!(world.failure(id).severity, severity, "{id}");
+            let others = CHECKS.iter().filter(|check| check.id != id);
+            others.for_each(|check| world.silent(check.id));
+        }
+    }
+
+    #[test]
+    fn an_entry_that_does_not_count_leads_nowhere() {
+        let spoil: [fn(&mut RegisteredEngine); 5] = [
+            |engine| engine.entries[0].there = false,
+            |engine| engine.entries[0].searched = false,
+            |engine| engine.entries[0].way = EntryWay::NamedRuntime,
+            |engine| engine.daemon = Daemon::Unaware(String::new()),
+            |engine| engine.daemon = Daemon::Older(String::new()),
+        ];
+        for spoil in spoil {
+            let mut engine = engine(EngineKind::Docker, EntryWay::DefaultRuntime);
+            spoil(&mut engine);
+            assert_eq!(engine.passes(), None);
+        }
+    }
+
+    #[test]
+    fn a_runtime_that_is_gone_stops_containers_and_a_hook_only_checks_none() {
+        let mut world = registered();
+        of(&mut world).engines[0].entries[0].there = false;
+        assert_eq!(world.failure("preflight-program-missing").message, NO_START);
+        of(&mut world).engines[0].entries[0].there = true;
+        of(&mut world).engines[1].entries[0].there = false;
+        assert_eq!(world.failure("preflight-program-missing").message, NO_CHECK);
+    }
+
+    #[test]
+    fn only_status_asks() {
+        let mut world = registered();
+        world.host.registration = None;
+        for check in CHECKS {
+            world.unknown(check.id);
+            assert_eq!(check.places, [Place::Status]);
+        }
+        let mut bare = registered();
+        *of(&mut bare) = Registration::default();
+        for check in CHECKS {
+            bare.silent(check.id);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! How this machine calls our hook: what its engines' configurations name, and what their daemons know of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::look::{ending, names, seems_there, short};
+use crate::collect::engine_api::{Api, Silent};
+use crate::collect::image::binary;
+use crate::collect::tree::Tree;
+use crate::model::Host;
+use crate::model::host::{
+    Daemon, Engine, EngineKind, Entry, EntryWay, NodeKind, OwnProgram, RegisteredEngine, Registration,
+};
+use crate::model::own::{HOOK, HOOK_FILE, RECORDS, RUNTIME_NAME, is_our_runtime};
+
+/// Read by podman and CRI-O where their configuration names no other.
+const HOOKS: &str = "/usr/share/containers/oci/hooks.d";
+/// Where NRI's plugins lie that containerd starts by itself.
+const NRI: &str = "/opt/nri/plugins";
+const NVIDIA: [&str; 2] = [
+    "/etc/nvidia-container-runtime/config.toml",
+    "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml",
+];
+const LIMIT: usize = 1 << 20;
+const PROGRAM: u64 = 64 << 20;
+const DOCKER: &str = "/etc/docker/daemon.json";
+
+/// Looks at all of it. `wait`: seconds of the policy's `wait_for_driver`.
+pub fn registration(tree: &Tree, host: &Host, wait: u64) -> Registration {
+    let behind_nvidia = host.toolkit.config.seen().and_then(Option::as_ref).is_some_and(|config| {
+        config.runtimes.as_ref().and_then(|list| list.first()).is_some_and(|first| is_our_runtime(first))
+    });
+    let engines = host.engines.iter().map(|engine| registered(tree, host, engine, behind_nvidia)).collect();
+    Registration { program: program(tree), engines, overwritten: overwritten(tree), wait }
+}
+
+fn registered(tree: &Tree, host: &Host, engine: &Engine, behind_nvidia: bool) -> RegisteredEngine {
+    let mut entries = runtimes(tree, engine);
+    let default = engine.default_runtime.as_deref().and_then(|name| engine.runtimes.get(name));
+    let default_is_nvidias = default.is_some_and(|program| is_of_nvidia(program));
+    if default_is_nvidias && behind_nvidia {
+        let file = NVIDIA.into_iter().find(|path| seems_there(tree, path)).unwrap_or(NVIDIA[0]);
+        entries.push(entry(tree, EntryWay::BehindNvidia, file, crate::model::own::RUNTIME));
+    }
+    entries.extend(hooks(tree, engine));
+    let beside = engine.runtimes.iter().find(|(name, program)| {
+        is_of_nvidia(program) && !behind_nvidia && engine.default_runtime.as_ref() != Some(*name)
+    });
+    RegisteredEngine {
+        engine: engine.kind,
+        daemon: daemon(tree, host, engine, &entries),
+        entries,
+        passed_by: beside.map(|(name, _)| name.clone()),
+    }
+}
+
+fn is_of_nvidia(program: &str) -> bool {
+    program.rsplit('/').next().is_some_and(|name| name.starts_with("nvidia-container-runtime"))
+}
+
+/// Runtimes of its configuration that are ours.
+fn runtimes(tree: &Tree, engine: &Engine) -> Vec<Entry> {
+    let ours = engine.runtimes.iter().filter(|(_, program)| is_our_runtime(program));
+    let file = match engine.kind {
+        EngineKind::Docker => DOCKER,
+        EngineKind::Containerd => "/etc/containerd/config.toml",
+        EngineKind::Podman => "/etc/containers/containers.conf",
+        EngineKind::Crio => "/etc/crio/crio.conf",
+    };
+    ours.map(|(name, program)| {
+        let is_default = engine.default_runtime.as_ref() == Some(name);
+        entry(tree, if is_default { EntryWay::DefaultRuntime } else { EntryWay::NamedRuntime }, file, program)
+    })
+    .collect()
+}
+
+fn entry(tree: &Tree, way: EntryWay, file: &str, program: &str) -> Entry {
+    Entry {
+        way,
+        file: file.to_owned(),
+        program: program.to_owned(),
+        there: is_program(tree, program),
+        searched: true,
+        timeout: None,
+    }
+}
+
+fn is_program(tree: &Tree, path: &str) -> bool {
+    tree.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == NodeKind::File && stat.mode & 0o111 != 0))
+}
+
+/// Our file in the hooks directories that it searches, and in the usual one if it does not search that.
+fn hooks(tree: &Tree, engine: &Engine) -> Vec<Entry> {
+    let injects = || names(tree, NRI, 64).unwrap_or_default().iter().any(|name| name.ends_with("hook-injector"));
+    let searched: Vec<&str> = match engine.kind {
+        EngineKind::Docker => return Vec::new(),
+        EngineKind::Containerd if !injects() => return Vec::new(),
+        _ => engine.hooks_dirs.as_ref().map_or_else(|| vec![HOOKS], |all| all.iter().map(String::as_str).collect()),
+    };
+    let file = |directory: &str| format!("{}/{HOOK_FILE}", directory.trim_end_matches('/'));
+    // a file of a later directory masks one of the same name before it
+    let counts = searched.iter().rev().find(|directory| seems_there(tree, &file(directory)));
+    let place =
+        counts.copied().or_else(|| (!searched.contains(&HOOKS) && seems_there(tree, &file(HOOKS))).then_some(HOOKS));
+    let Some(place) = place else { return Vec::new() };
+    let path = file(place);
+    let text = tree.read_text(&path, LIMIT).ok().flatten().unwrap_or_default();
+    let value: Value = serde_json::from_str(&text).unwrap_or_default();
+    let program = value.pointer("/hook/path").and_then(Value::as_str).unwrap_or_default();
+    let timeout = value.pointer("/hook/timeout").and_then(Value::as_u64);
+    vec![Entry { searched: counts.is_some(), timeout, ..entry(tree, EntryWay::HooksDirectory, &path, program) }]
+}
+
+/// The static program: whose it is, and that it is static.
+fn program(tree: &Tree) -> OwnProgram {
+    let stat = match tree.stat(HOOK) {
+        Ok(Some(stat)) => stat,
+        Ok(None) => return OwnProgram::Absent,
+        Err(unseen) => return OwnProgram::Unsound(unseen.reason),
+    };
+    if stat.uid != 0 {
+        return OwnProgram::Unsound(format!("it belongs to user {}, not to root", stat.uid));
+    }
+    if stat.mode & 0o022 != 0 {
+        return OwnProgram::Unsound(format!("others may write it (mode {:04o})", stat.mode));
+    }
+    if stat.mode & 0o111 == 0 {
+        return OwnProgram::Unsound(format!("nobody may execute it (mode {:04o})", stat.mode));
+    }
+    let limit = usize::try_from(PROGRAM).unwrap_or(usize::MAX);
+    match tree.read(HOOK, limit) {
+        Ok(Some(bytes)) if binary::is_static(&bytes) => OwnProgram::Sound,
+        Ok(_) => OwnProgram::Unsound("it is linked dynamically".to_owned()),
+        Err(unseen) => OwnProgram::Unsound(unseen.reason),
+    }
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    files: Vec<KeptFile>,
+}
+
+#[derive(Deserialize)]
+struct KeptFile {
+    path: String,
+}
+
+/// Files of the records of `install` that are there and name us no more.
+fn overwritten(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in names(tree, RECORDS, 64).unwrap_or_default().iter().filter(|name| ending(name) == "json") {
+        let record = tree.read_text(&format!("{RECORDS}/{name}"), LIMIT).ok().flatten();
+        let record = record.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
+        for file in record.into_iter().flat_map(|record| record.files) {
+            let is_ours = match tree.read_text(&file.path, LIMIT) {
+                Ok(text) => text.is_some_and(|text| text.contains(RUNTIME_NAME)),
+                Err(_) => true,
+            };
+            if !is_ours && !found.contains(&file.path) {
+                found.push(file.path);
+            }
+        }
+    }
+    found
+}
+
+/// docker's answer to `GET /info`, as far as it is of interest.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Information {
+    default_runtime: String,
+    runtimes: BTreeMap<String, Value>,
+}
+
+fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemon {
+    let Some(entry) = entries.iter().find(|entry| entry.way != EntryWay::HooksDirectory) else { return Daemon::None };
+    match engine.kind {
+        // each command reads the files anew
+        EngineKind::Podman => Daemon::None,
+        EngineKind::Docker if !host.laid_out => asked(entry),
+        EngineKind::Docker => older(tree, "dockerd", &entry.file),
+        EngineKind::Containerd => older(tree, "containerd", &entry.file),
+        EngineKind::Crio => older(tree, "crio", &entry.file),
+    }
+}
+
+/// What dockerd says itself.
+fn asked(entry: &Entry) -> Daemon {
+    let api = Api::socket(Path::new("/var/run/docker.sock"));
+    match api.json::<Information>("/info") {
+        Err(Silent::Nobody | Silent::Absent) => Daemon::Unknown("it does not run".to_owned()),
+        Err(Silent::Failed(unseen)) => Daemon::Unknown(unseen.reason),
+        Ok(information) if entry.way == EntryWay::BehindNvidia => {
+            match information.runtimes.get(&information.default_runtime) {
+                Some(_) if information.default_runtime != "runc" => Daemon::Current,
+                _ => Daemon::Unaware(format!("its default runtime is {}", information.default_runtime)),
+            }
+        }
+        Ok(information) if !information.runtimes.contains_key(RUNTIME_NAME) => {
+            Daemon::Unaware("it knows no runtime of this name".to_owned())
+        }
+        Ok(information) => {
+            let path = information.runtimes.get(RUNTIME_NAME).and_then(|runtime| runtime.get("path")?.as_str());
+            if path.is_some_and(|path| !is_our_runtime(path)) {
+                Daemon::Unaware("to it the name leads elsewhere".to_owned())
+            } else if entry.way == EntryWay::DefaultRuntime && information.default_runtime != RUNTIME_NAME {
+                Daemon::Unaware(format!("its default runtime is {}", information.default_runtime))
+            } else {
+                Daemon::Current
+            }
+        }
+    }
+}
+
+/// By its process and its file: when each was begun.
+fn older(tree: &Tree, name: &str, file: &str) -> Daemon {
+    let processes = names(tree, "/proc", 1 << 20).unwrap_or_default();
+    let is_it = |pid: &&String| {
+        pid.bytes().all(|b| b.is_ascii_digit())
+            && short(tree, &format!("/proc/{pid}/comm")).ok().flatten().is_some_and(|comm| comm == name)
+    };
+    let Some(pid) = processes.iter().find(is_it) else { return Daemon::Unknown("it does not run".to_owned()) };
+    let (Some(started), Ok(Some(stat))) = (started(tree, pid), tree.stat(file)) else {
+        return Daemon::Unknown("when it was started could not be read".to_owned());
+    };
+    if stat.changed > started { Daemon::Older(file.to_owned()) } else { Daemon::Current }
+}
+
+/// Seconds since 1970, by the machine's start and the ticks since then: `proc(5)`, 100 a second on every Linux.
+fn started(tree: &Tree, pid: &str) -> Option<i64> {
+    const TICKS: i64 = 100;
+    const START_TIME: usize = 19;
+    let stat = short(tree, &format!("/proc/{pid}/stat")).ok()??;
+    let (_, behind_name) = stat.rsplit_once(") ")?;
+    let ticks: i64 = behind_name.split(' ').nth(START_TIME)?.parse().ok()?;
+    let machine = tree.read_text("/proc/stat", 8 << 20).ok()??;
+    let boot: i64 = machine.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
+    Some(boot + ticks / TICKS)
+}

@@ -1,0 +1,130 @@
+//! The machine's files as `install` reads and writes them: below its root, links followed inside it, each file whole.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::collect::tree::Tree;
+use crate::commands::saved;
+use crate::model::host::NodeKind;
+
+/// A configuration has some kilobytes.
+const LIMIT: usize = 1 << 20;
+
+/// The machine's files.
+pub(super) struct Disk<'t> {
+    root: PathBuf,
+    files: &'t Tree,
+}
+
+impl<'t> Disk<'t> {
+    /// Below `root`, which `files` reads.
+    pub(super) fn new(root: &Path, files: &'t Tree) -> Self {
+        Self { root: root.to_owned(), files }
+    }
+
+    /// A configuration's text; `None`: it is absent.
+    pub(super) fn text(&self, path: &str) -> Result<Option<String>, String> {
+        match self.files.read(path, LIMIT) {
+            Ok(None) => Ok(None),
+            Ok(Some(bytes)) => String::from_utf8(bytes).map(Some).map_err(|_| "it is no text (UTF-8)".to_owned()),
+            Err(unseen) => Err(unseen.reason),
+        }
+    }
+
+    /// A program's bytes.
+    pub(super) fn program(&self, path: &str) -> Option<Vec<u8>> {
+        self.files.read(path, 64 << 20).ok()?
+    }
+
+    /// Something is there.
+    pub(super) fn is_there(&self, path: &str) -> bool {
+        matches!(self.files.stat(path), Ok(Some(_)))
+    }
+
+    /// A program is there that can be executed.
+    pub(super) fn is_program(&self, path: &str) -> bool {
+        self.files
+            .stat(path)
+            .is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == NodeKind::File && stat.mode & 0o111 != 0))
+    }
+
+    /// The names in a directory; none if it is absent.
+    pub(super) fn names(&self, path: &str) -> Vec<String> {
+        let names = self.files.list(path, 1 << 16).ok().flatten().unwrap_or_default();
+        names.into_iter().filter_map(|name| name.into_string().ok()).collect()
+    }
+
+    /// Writes a file; returns the directories that were made for it, the uppermost first.
+    pub(super) fn write(&self, path: &str, text: &[u8], mode: u32) -> Result<Vec<String>, String> {
+        let directories = self.make_directories(parent(path))?;
+        let place = self.place(path)?;
+        saved::write(&place, text, Some(mode)).map_err(|error| words(&error))?;
+        Ok(directories)
+    }
+
+    /// Removes a file, and directories that were made for it, as far as nothing else is in them.
+    pub(super) fn remove(&self, path: &str, made: &[String]) -> Result<(), String> {
+        match std::fs::remove_file(self.place(path)?) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(words(&error)),
+            _ => {}
+        }
+        for directory in made.iter().rev() {
+            if std::fs::remove_dir(self.place(directory)?).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one file another name of a second, or a copy of it where the file system has no such names.
+    pub(super) fn link(&self, from: &str, to: &str) -> Result<(), String> {
+        let (from, to) = (self.place(from)?, self.place(to)?);
+        let temporary = to.with_extension(std::process::id().to_string());
+        std::fs::hard_link(&from, &temporary)
+            .or_else(|_| std::fs::copy(&from, &temporary).map(|_| ()))
+            .and_then(|()| std::fs::rename(&temporary, &to))
+            .map_err(|error| {
+                let _ = std::fs::remove_file(&temporary);
+                words(&error)
+            })
+    }
+
+    fn make_directories(&self, path: &str) -> Result<Vec<String>, String> {
+        let mut missing = Vec::new();
+        let mut at = path;
+        while !at.is_empty() && self.files.stat(at).map_err(|unseen| unseen.reason)?.is_none() {
+            missing.push(at.to_owned());
+            at = parent(at);
+        }
+        missing.reverse();
+        for directory in &missing {
+            match std::fs::create_dir(self.place(directory)?) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(words(&error)),
+                _ => {}
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Where a path is for this process: what a link stands for is written, not the link.
+    fn place(&self, path: &str) -> Result<PathBuf, String> {
+        let place = |path: &str| self.files.place(path).map_err(|unseen| unseen.reason);
+        if let Some(there) = place(path)? {
+            return Ok(there);
+        }
+        if let Some(target) = self.files.link(path).map_err(|unseen| unseen.reason)? {
+            return Err(format!("it is a link to {}, which is absent", target.display()));
+        }
+        let directory = if parent(path).is_empty() { Some(self.root.clone()) } else { place(parent(path))? };
+        let name = Path::new(path).file_name().unwrap_or(OsStr::new(""));
+        directory.map(|directory| directory.join(name)).ok_or_else(|| format!("{} is absent", parent(path)))
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+fn words(error: &std::io::Error) -> String {
+    format!("it cannot be written ({:?})", error.kind())
+}

@@ -1,0 +1,176 @@
+//! `gpu-preflight install` and `uninstall`: registration with the engines of this machine.
+//!
+//! The program comes first, the files that name it behind it; on the way out the files first.
+
+use std::path::Path;
+
+use clap::ValueEnum as _;
+
+use crate::cli::{Common, EngineName, Install, Uninstall};
+use crate::collect::tree::Tree;
+use crate::commands::output::{Failed, has_no_report};
+use crate::commands::setting;
+use crate::register::{Trouble, policy};
+
+mod disk;
+mod plan;
+mod programs;
+mod record;
+mod shown;
+
+use disk::Disk;
+use plan::{Asked, Change, No, Plan};
+use programs::Programs;
+use record::Records;
+use shown::{Done, Shown};
+
+/// Registers with the engines asked for, or with all that are here.
+pub(crate) fn install(asked: &Install, common: &Common) -> Result<u8, Failed> {
+    has_no_report("install", common)?;
+    let files = setting::host_tree(common)?;
+    let policy = setting::policy(common, &files)?;
+    let host = setting::machine(common, &files, &setting::knowledge(&files));
+    let disk = disk_of(common, &files, asked.dry_run)?;
+    let programs = Programs::plan(&disk, beside())?;
+    let mut records = Records::read(&disk);
+    let plans = Asked { host: &host, policy: &policy, disk: &disk, default: !asked.no_default, force: false };
+    let everybody = asked.engines.is_empty();
+    let engines =
+        engines(&asked.engines, EngineName::value_variants().iter().copied().filter(|e| *e != EngineName::Cdi));
+
+    let mut shown = Shown::new("install", asked.dry_run);
+    if let Some(words) = programs.words() {
+        shown.program(words);
+        if !asked.dry_run {
+            programs.carry_out(&disk)?;
+        }
+    }
+    if asked.build_host {
+        build_host(&disk, asked.dry_run, &mut shown)?;
+    }
+    for engine in engines {
+        match plans.install(engine) {
+            Err(No::Absent(_)) if everybody => {}
+            Err(no) => shown.add(engine, refused(no, everybody)),
+            Ok(plan) => {
+                if !asked.dry_run {
+                    records.carry_out(&plan).map_err(|(path, reason)| unwritten(&path, reason))?;
+                    for path in named(&plan, &plans) {
+                        records.share(engine, &path).map_err(|reason| unwritten(&path, reason))?;
+                    }
+                }
+                shown.add(engine, Done::Planned(plan));
+            }
+        }
+    }
+    Ok(shown.print(common))
+}
+
+/// Takes it out of the engines asked for, or of all that it is registered with.
+pub(crate) fn uninstall(asked: &Uninstall, common: &Common) -> Result<u8, Failed> {
+    has_no_report("uninstall", common)?;
+    let files = setting::host_tree(common)?;
+    let policy = setting::policy(common, &files)?;
+    let host = setting::machine(common, &files, &setting::knowledge(&files));
+    let disk = disk_of(common, &files, asked.dry_run)?;
+    let mut records = Records::read(&disk);
+    let plans = Asked { host: &host, policy: &policy, disk: &disk, default: true, force: asked.force };
+    let everybody = asked.engines.is_empty();
+    let registered: Vec<EngineName> = records.engines().collect();
+    let engines = engines(&asked.engines, registered.iter().copied());
+
+    let mut shown = Shown::new("uninstall", asked.dry_run);
+    for engine in engines {
+        if !registered.contains(&engine) {
+            shown.add(engine, Done::Nothing("not registered by gpu-preflight install".to_owned()));
+            continue;
+        }
+        match plans.uninstall(engine, &records) {
+            Err(no) => shown.add(engine, refused(no, everybody)),
+            Ok(plan) => {
+                if !asked.dry_run {
+                    records.take_back(&plan).map_err(|(path, reason)| unwritten(&path, reason))?;
+                }
+                shown.add(engine, Done::Planned(plan));
+            }
+        }
+    }
+    if everybody
+        && let Ok(Some(now)) = disk.text(policy::FILE)
+        && now == policy::TEXT
+    {
+        shown.file(Change { path: policy::FILE.to_owned(), now: Some(now), after: None, mode: 0 });
+        if !asked.dry_run {
+            disk.remove(policy::FILE, &[]).map_err(|reason| unwritten(policy::FILE, reason))?;
+        }
+    }
+    Ok(shown.print(common))
+}
+
+/// In the order of the catalogue, each once.
+fn engines(asked: &[EngineName], all: impl Iterator<Item = EngineName>) -> Vec<EngineName> {
+    let mut engines: Vec<EngineName> = if asked.is_empty() { all.collect() } else { asked.to_vec() };
+    engines.sort_unstable();
+    engines.dedup();
+    engines
+}
+
+/// Files that a plan would have written if another engine's had not.
+fn named(plan: &Plan, asked: &Asked<'_>) -> Vec<String> {
+    asked
+        .shared_files(plan.engine)
+        .into_iter()
+        .filter(|path| plan.changes.iter().all(|change| change.path != *path))
+        .collect()
+}
+
+/// What cannot be done for one engine is no failure where nobody asked for that one.
+fn refused(no: No, everybody: bool) -> Done {
+    match no {
+        No::Absent(reason) => Done::Failed { path: None, reason, way_out: "gpu-preflight status".to_owned() },
+        No::Trouble(path, Trouble::Refused { reason, way_out }) if everybody => {
+            Done::Nothing(format!("{path}: {reason}; {way_out}"))
+        }
+        No::Trouble(path, Trouble::Refused { reason, way_out }) => Done::Failed { path: Some(path), reason, way_out },
+        No::Trouble(path, broken @ Trouble::Broken(_)) => Done::Failed {
+            path: Some(path),
+            reason: broken.to_string(),
+            way_out: "mend the file, then the same again".to_owned(),
+        },
+    }
+}
+
+fn build_host(disk: &Disk<'_>, dry_run: bool, shown: &mut Shown) -> Result<(), Failed> {
+    let now = disk.text(policy::FILE).map_err(|reason| unwritten(policy::FILE, reason))?;
+    if now.as_deref() == Some(policy::TEXT) {
+        return Ok(());
+    }
+    if !dry_run {
+        let written = disk.write(policy::FILE, policy::TEXT.as_bytes(), 0o644);
+        written.map_err(|reason| unwritten(policy::FILE, reason))?;
+    }
+    shown.file(Change { path: policy::FILE.to_owned(), now, after: Some(policy::TEXT.to_owned()), mode: 0o644 });
+    Ok(())
+}
+
+fn disk_of<'t>(common: &Common, files: &'t Tree, dry_run: bool) -> Result<Disk<'t>, Failed> {
+    if !dry_run && common.host_root.is_none() && !nix::unistd::geteuid().is_root() {
+        return Err(Failed::new(
+            "the machine's configuration",
+            "only root may change it",
+            "sudo, or --dry-run to see the change",
+        ));
+    }
+    Ok(Disk::new(common.host_root.as_deref().unwrap_or(Path::new("/")), files))
+}
+
+/// The static program that was built or unpacked together with this one.
+fn beside() -> Option<Vec<u8>> {
+    let own = std::env::current_exe().ok()?;
+    let directory = crate::collect::tree::Tree::open(own.parent()?, crate::collect::tree::Kind::Host).ok()?;
+    directory.read("gpu-preflight-hook", 64 << 20).ok()?
+}
+
+fn unwritten(path: &str, reason: String) -> Failed {
+    Failed::new(path, reason, "what stood there stands there still")
+}

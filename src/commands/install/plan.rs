@@ -1,0 +1,316 @@
+//! What would be changed for an engine, before anything is.
+
+use super::disk::Disk;
+use super::record::Records;
+use crate::cli::EngineName;
+use crate::model::Host;
+use crate::model::host::{Engine, EngineKind};
+use crate::policy::Policy;
+use crate::register::wrapper::Wrapper;
+use crate::register::{Trouble, cdi, containerd, docker, hooks_d, nvidia};
+
+/// docker's configuration, and where its containers remember their runtime.
+pub(super) const DOCKER: &str = "/etc/docker/daemon.json";
+const DOCKER_DATA: &str = "/var/lib/docker";
+const CONTAINERD: &str = "/etc/containerd/config.toml";
+const NVIDIA: [&str; 2] = [
+    "/etc/nvidia-container-runtime/config.toml",
+    "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml",
+];
+/// Where NRI's plugins lie that containerd starts by itself (its `nri` plugin's `plugin_path`).
+const NRI: &str = "/opt/nri/plugins";
+
+/// A file that is to have another text.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    pub(super) path: String,
+    /// As it is.
+    pub(super) now: Option<String>,
+    /// As it shall be; `None`: it goes.
+    pub(super) after: Option<String>,
+    pub(super) mode: u32,
+}
+
+/// What comes of an engine.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) engine: EngineName,
+    pub(super) changes: Vec<Change>,
+    /// What its user has to do then.
+    pub(super) next: Vec<String>,
+    /// What else is worth knowing.
+    pub(super) notes: Vec<String>,
+    /// Something of ours has to stay.
+    pub(super) stays: bool,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone)]
+pub(super) enum No {
+    /// It is not on this machine.
+    Absent(String),
+    /// Its file, and what is wrong.
+    Trouble(String, Trouble),
+}
+
+impl Plan {
+    fn of(engine: EngineName) -> Self {
+        Self { engine, changes: Vec::new(), next: Vec::new(), notes: Vec::new(), stays: false }
+    }
+
+    /// Only what really changes.
+    fn change(&mut self, path: &str, now: Option<String>, after: Option<String>, mode: u32) -> bool {
+        let changes = now != after;
+        if changes {
+            self.changes.push(Change { path: path.to_owned(), now, after, mode });
+        }
+        changes
+    }
+
+    fn wrapper(&mut self, wrapper: Option<Wrapper>, disk: &Disk<'_>) {
+        if let Some(Wrapper { path, text }) = wrapper {
+            let now = disk.text(&path).unwrap_or_default();
+            self.change(&path, now, Some(text), 0o755);
+        }
+    }
+}
+
+/// What is asked for, and the machine.
+pub(super) struct Asked<'a> {
+    pub(super) host: &'a Host,
+    pub(super) policy: &'a Policy,
+    pub(super) disk: &'a Disk<'a>,
+    pub(super) default: bool,
+    pub(super) force: bool,
+}
+
+impl Asked<'_> {
+    /// Registers with an engine.
+    pub(super) fn install(&self, engine: EngineName) -> Result<Plan, No> {
+        match engine {
+            EngineName::Docker => self.docker(),
+            EngineName::Podman => self.hooks_d(engine, EngineKind::Podman),
+            EngineName::Crio => self.hooks_d(engine, EngineKind::Crio),
+            EngineName::Containerd => self.containerd(),
+            EngineName::Nvidia => self.nvidia(),
+            EngineName::Cdi => self.cdi(),
+        }
+    }
+
+    fn docker(&self) -> Result<Plan, No> {
+        let engine = self.engine(EngineKind::Docker)?;
+        let refused = |reason: &str, way_out: &str| {
+            let (reason, way_out) = (reason.to_owned(), way_out.to_owned());
+            No::Trouble(DOCKER.to_owned(), Trouble::Refused { reason, way_out })
+        };
+        if engine.snap {
+            return Err(refused(
+                "docker is a snap, whose confinement keeps other runtimes from it",
+                "install docker's own packages",
+            ));
+        }
+        if let Some(flag) = engine.runtime_flags.first() {
+            let reason =
+                format!("docker's unit says {flag}, and dockerd does not start where its file names runtimes, too");
+            return Err(refused(&reason, "move the unit's options into daemon.json"));
+        }
+        let now = self.text(DOCKER)?;
+        let after = docker::register(now.as_deref(), self.default)
+            .map_err(|trouble| No::Trouble(DOCKER.to_owned(), trouble))?;
+        let mut plan = Plan::of(EngineName::Docker);
+        if plan.change(DOCKER, now, Some(after), 0o644) {
+            plan.next.push("systemctl reload docker".to_owned());
+        }
+        if !self.default {
+            plan.notes.push("only containers of --runtime gpu-preflight are checked".to_owned());
+        }
+        self.note_nvidia(&mut plan, engine, "--runtime nvidia");
+        Ok(plan)
+    }
+
+    fn containerd(&self) -> Result<Plan, No> {
+        let engine = self.engine(EngineKind::Containerd)?;
+        if engine.path.starts_with("/var/lib/rancher/") {
+            let reason = "k3s and rke2 write it anew at each start".to_owned();
+            let way_out = "put hooks/containerd-2.toml into config-v3.toml.tmpl beside it".to_owned();
+            return Err(No::Trouble(engine.path.clone(), Trouble::Refused { reason, way_out }));
+        }
+        let now = self.text(CONTAINERD)?;
+        let trouble = |trouble| No::Trouble(CONTAINERD.to_owned(), trouble);
+        let registered = containerd::register(now.as_deref(), self.default).map_err(trouble)?;
+        let mut plan = Plan::of(EngineName::Containerd);
+        plan.wrapper(registered.wrapper, self.disk);
+        if plan.change(CONTAINERD, now, Some(registered.text), 0o644) {
+            plan.next.push("systemctl restart containerd".to_owned());
+        }
+        if self.disk.names(NRI).iter().any(|name| name.ends_with("hook-injector")) {
+            self.add_hooks_d(&mut plan, hooks_d::USUAL)?;
+        }
+        if !self.default {
+            plan.notes.push("only pods whose RuntimeClass names the handler gpu-preflight are checked".to_owned());
+        }
+        self.note_nvidia(&mut plan, engine, "a RuntimeClass of NVIDIA's runtime");
+        Ok(plan)
+    }
+
+    /// NVIDIA's runtime calls what its own configuration names.
+    fn note_nvidia(&self, plan: &mut Plan, engine: &Engine, how: &str) {
+        let has_it = engine.runtimes.values().any(|program| program.contains("nvidia-container-runtime"));
+        let is_registered = self
+            .nvidia_config()
+            .and_then(|path| self.disk.text(path).ok()?)
+            .is_some_and(|text| nvidia::leads_to_ours(&text));
+        if has_it && !is_registered {
+            plan.notes.push(format!("containers of {how} are checked after: gpu-preflight install nvidia"));
+        }
+    }
+
+    fn hooks_d(&self, name: EngineName, kind: EngineKind) -> Result<Plan, No> {
+        let engine = self.engine(kind)?;
+        let mut plan = Plan::of(name);
+        self.add_hooks_d(&mut plan, hooks_directory(engine))?;
+        Ok(plan)
+    }
+
+    fn add_hooks_d(&self, plan: &mut Plan, directory: &str) -> Result<(), No> {
+        let path = format!("{}/{}", directory.trim_end_matches('/'), hooks_d::FILE);
+        let now = self.text(&path)?;
+        plan.change(&path, now, Some(hooks_d::text(self.policy.wait_for_driver.as_secs())), 0o644);
+        Ok(())
+    }
+
+    fn nvidia_config(&self) -> Option<&'static str> {
+        NVIDIA.into_iter().find(|path| self.disk.is_there(path))
+    }
+
+    fn nvidia(&self) -> Result<Plan, No> {
+        let programs = self.host.toolkit.programs.seen();
+        let has_runtime = programs.is_some_and(|programs| programs.contains_key("nvidia-container-runtime"));
+        let path = match self.nvidia_config() {
+            Some(path) => path,
+            None if has_runtime => NVIDIA[0],
+            None => return Err(No::Absent("NVIDIA's container runtime is not on this machine".to_owned())),
+        };
+        let now = self.text(path)?;
+        let is_there = |program: &str| {
+            let places = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+            if program.contains('/') {
+                return self.disk.is_program(program);
+            }
+            places.iter().any(|place| self.disk.is_program(&format!("{place}/{program}")))
+        };
+        let registered =
+            nvidia::register(now.as_deref(), is_there).map_err(|trouble| No::Trouble(path.to_owned(), trouble))?;
+        let mut plan = Plan::of(EngineName::Nvidia);
+        plan.wrapper(registered.wrapper, self.disk);
+        plan.change(path, now, Some(registered.text), 0o644);
+        if path == NVIDIA[1] {
+            plan.notes
+                .push("the GPU Operator writes this file anew at each rollout: gpu-preflight status tells".to_owned());
+        }
+        Ok(plan)
+    }
+
+    fn cdi(&self) -> Result<Plan, No> {
+        let mut plan = Plan::of(EngineName::Cdi);
+        let now = self.text(cdi::FILE)?;
+        plan.change(cdi::FILE, now, Some(cdi::text(self.policy.wait_for_driver.as_secs())), 0o644);
+        plan.notes.push(format!("a container is checked that asks for it behind its GPU: --device {}", cdi::DEVICE));
+        Ok(plan)
+    }
+
+    /// Files that several engines need.
+    pub(super) fn shared_files(&self, engine: EngineName) -> Vec<String> {
+        let kind = match engine {
+            EngineName::Podman => EngineKind::Podman,
+            EngineName::Crio => EngineKind::Crio,
+            _ => return Vec::new(),
+        };
+        let of_engine =
+            |engine: &Engine| format!("{}/{}", hooks_directory(engine).trim_end_matches('/'), hooks_d::FILE);
+        self.engine(kind).into_iter().map(of_engine).collect()
+    }
+
+    /// Takes ours out again.
+    pub(super) fn uninstall(&self, engine: EngineName, records: &Records<'_>) -> Result<Plan, No> {
+        let mut plan = Plan::of(engine);
+        let remembering = if engine == EngineName::Docker { self.remembering() } else { Vec::new() };
+        let remembered = !remembering.is_empty() && !self.force;
+        for changed in records.of(engine).files.iter().rev() {
+            let path = &changed.path;
+            // podman, CRI-O and NRI share a directory
+            if let Some(other) = records.other_with(engine, path) {
+                plan.notes.push(format!("{path} stays: {} needs it, too", super::record::name(other)));
+                continue;
+            }
+            let Some(now) = self.text(path)? else { continue };
+            let before = changed.existed.then(|| records.before(engine, path)).flatten();
+            let edited = |text: &str| match engine {
+                EngineName::Docker => docker::unregister(text, before.as_deref(), remembered),
+                EngineName::Containerd if path == CONTAINERD => containerd::unregister(text, before.as_deref()),
+                EngineName::Nvidia if NVIDIA.contains(&path.as_str()) => nvidia::unregister(text, before.as_deref()),
+                _ => Ok(before.clone()),
+            };
+            let after = if records.is_as_written(engine, path, &now) && !remembered {
+                before.clone()
+            } else {
+                edited(&now).map_err(|trouble| No::Trouble(path.clone(), trouble))?
+            };
+            let changes = plan.change(path, Some(now), after, 0o644);
+            match engine {
+                EngineName::Docker if changes => plan.next.push("systemctl reload docker".to_owned()),
+                EngineName::Containerd if changes && path == CONTAINERD => {
+                    plan.next.push("systemctl restart containerd".to_owned());
+                }
+                _ => {}
+            }
+        }
+        if remembered {
+            plan.stays = true;
+            plan.notes.push(format!(
+                "the name gpu-preflight stays and leads to the real runtime, since containers remember it: {}. When they are \
+                 gone, or to lose them, gpu-preflight uninstall docker [--force]",
+                remembering.join(", ")
+            ));
+        }
+        Ok(plan)
+    }
+
+    /// Containers of docker that will be started by our name, whatever the default is by then.
+    fn remembering(&self) -> Vec<String> {
+        let configured = self.disk.text(DOCKER).ok().flatten().and_then(|text| {
+            let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+            Some(value.get("data-root")?.as_str()?.to_owned())
+        });
+        let directory = format!("{}/containers", configured.as_deref().unwrap_or(DOCKER_DATA));
+        let mut found = Vec::new();
+        for id in self.disk.names(&directory) {
+            let read = |file: &str| {
+                let text = self.disk.text(&format!("{directory}/{id}/{file}")).ok()??;
+                serde_json::from_str::<serde_json::Value>(&text).ok()
+            };
+            let is_ours =
+                read("hostconfig.json").is_some_and(|config| config["Runtime"] == crate::register::RUNTIME_NAME);
+            if is_ours {
+                let name = read("config.v2.json")
+                    .and_then(|config| Some(config["Name"].as_str()?.trim_start_matches('/').to_owned()));
+                found.push(name.unwrap_or_else(|| id.chars().take(12).collect()));
+            }
+        }
+        found
+    }
+
+    fn engine(&self, kind: EngineKind) -> Result<&Engine, No> {
+        let found = self.host.engines.iter().find(|engine| engine.kind == kind);
+        found.ok_or_else(|| No::Absent("it is not on this machine".to_owned()))
+    }
+
+    fn text(&self, path: &str) -> Result<Option<String>, No> {
+        self.disk.text(path).map_err(|reason| No::Trouble(path.to_owned(), Trouble::Broken(reason)))
+    }
+}
+
+/// The last directory that the engine is configured with, which masks files of earlier ones; else the usual one.
+pub(super) fn hooks_directory(engine: &Engine) -> &str {
+    engine.hooks_dirs.as_ref().and_then(|directories| directories.last()).map_or(hooks_d::USUAL, String::as_str)
+}

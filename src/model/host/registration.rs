@@ -1,0 +1,103 @@
+//! How this machine calls our hook.
+
+use serde::Serialize;
+
+use super::EngineKind;
+
+/// Registrations of the hook, and the program that they name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Registration {
+    /// The static program where `install` puts it.
+    pub program: OwnProgram,
+    /// Each installed engine.
+    pub engines: Vec<RegisteredEngine>,
+    /// Files that `install` wrote and that name our program no more.
+    pub overwritten: Vec<String>,
+    /// Seconds that the policy lets the hook wait for the driver.
+    #[serde(skip)]
+    pub wait: u64,
+}
+
+/// The static program's file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OwnProgram {
+    /// Not there.
+    #[default]
+    Absent,
+    /// Root's, static.
+    Sound,
+    /// There, and not to be trusted: why.
+    Unsound(String),
+}
+
+/// An engine, and what it would call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RegisteredEngine {
+    /// Which.
+    pub engine: EngineKind,
+    /// What of its configuration names our program.
+    pub entries: Vec<Entry>,
+    /// What the running daemon knows of it.
+    pub daemon: Daemon,
+    /// Our default runtime is registered, and NVIDIA's beside it, which does not call ours.
+    pub passed_by: Option<String>,
+}
+
+/// One registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// How it leads to the hook.
+    pub way: EntryWay,
+    /// The file that says so.
+    pub file: String,
+    /// The program that it names.
+    pub program: String,
+    /// That program is there.
+    pub there: bool,
+    /// The engine looks into the file's directory, and no other file masks it.
+    pub searched: bool,
+    /// Seconds after which the hook is killed, where the registration says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+}
+
+/// How a registration leads to the hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryWay {
+    /// The runtime of every container that names no other.
+    DefaultRuntime,
+    /// A runtime that a container must name.
+    NamedRuntime,
+    /// A file of a hooks directory.
+    HooksDirectory,
+    /// NVIDIA's runtime, the engine's default, calls ours.
+    BehindNvidia,
+}
+
+/// What the running daemon knows of the registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Daemon {
+    /// It has none that could be behind its files.
+    None,
+    /// It does not run, or nobody may ask.
+    Unknown(String),
+    /// It runs with what its files say.
+    Current,
+    /// It says itself that it does not know our runtime, or has another default.
+    Unaware(String),
+    /// It was started before its file was last changed; whether it was reloaded since nobody can see.
+    Older(String),
+}
+
+impl RegisteredEngine {
+    /// The entry by which a container that names no runtime passes through the hook, if it does.
+    pub fn passes(&self) -> Option<&Entry> {
+        if matches!(self.daemon, Daemon::Unaware(_) | Daemon::Older(_)) {
+            return None;
+        }
+        self.entries.iter().find(|entry| entry.there && entry.searched && entry.way != EntryWay::NamedRuntime)
+    }
+}

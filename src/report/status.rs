@@ -1,0 +1,68 @@
+//! `status`: engine by engine, whether a container that wants a GPU would be checked.
+
+use std::fmt::Write as _;
+
+use crate::model::host::{Daemon, EngineKind, EntryWay, RegisteredEngine, Registration};
+use crate::model::wording::quote;
+
+/// One engine's name, and by what it would give a container a GPU; the error is why nobody can tell.
+#[derive(Debug, Clone)]
+pub struct Ways {
+    /// Which.
+    pub engine: EngineKind,
+    /// In words; none: by nothing.
+    pub ways: Result<Vec<&'static str>, String>,
+}
+
+/// One line for each engine, one for its way to a GPU.
+pub fn engines(registration: &Registration, ways: &[Ways]) -> String {
+    let mut out = String::new();
+    for (engine, ways) in registration.engines.iter().zip(ways) {
+        let name = match engine.engine {
+            EngineKind::Docker => "docker",
+            EngineKind::Podman => "podman",
+            EngineKind::Containerd => "containerd",
+            EngineKind::Crio => "crio",
+        };
+        let _ = writeln!(out, "    {name:<12}{}", checked(engine));
+        let gpu = match &ways.ways {
+            Ok(ways) if ways.is_empty() => "by nothing that is set up here".to_owned(),
+            Ok(ways) => format!("by {}", ways.join(", or ")),
+            Err(reason) => format!("how could not be told ({reason})"),
+        };
+        let _ = writeln!(out, "    {:<12}it would get its GPU {gpu}", "");
+    }
+    out
+}
+
+fn checked(engine: &RegisteredEngine) -> String {
+    match engine.passes() {
+        Some(entry) => {
+            let how = match entry.way {
+                EntryWay::DefaultRuntime => "by its default runtime",
+                EntryWay::HooksDirectory => "by its hooks directory",
+                EntryWay::BehindNvidia => "behind NVIDIA's runtime, its default",
+                EntryWay::NamedRuntime => "by a runtime",
+            };
+            let daemon = match &engine.daemon {
+                Daemon::Unknown(reason) => format!("; whether it has read that: {reason}"),
+                _ => String::new(),
+            };
+            format!("checked {how} ({}){daemon}", quote(&entry.file))
+        }
+        None if engine.entries.is_empty() => "not checked".to_owned(),
+        None => "not checked, though registered".to_owned(),
+    }
+}
+
+/// How many of the engines check.
+pub fn headline(registration: &Registration) -> String {
+    let all = registration.engines.len();
+    let checked = registration.engines.iter().filter(|engine| engine.passes().is_some()).count();
+    match (checked, all) {
+        (_, 0) => "no container engine is on this machine".to_owned(),
+        (0, _) => "no GPU container is checked before it starts".to_owned(),
+        (checked, all) if checked == all => "GPU containers are checked before they start".to_owned(),
+        (checked, all) => format!("GPU containers of {checked} of {all} engines are checked before they start"),
+    }
+}
