@@ -9,7 +9,6 @@ use super::lay::{self, CUDA, NODES};
 use super::machine::{LIBEXEC, LOG, Machine};
 use super::rows::{self, Becomes, NO_UVM, RAW, Row, Shows, row};
 use crate::support::process::Ended;
-use crate::support::repository;
 
 const LIBRARY: &str = "--mount=type=bind,src=/opt/driver/libcuda.so.1,dst=/usr/lib/libcuda.so.1,options=rbind:ro";
 
@@ -51,7 +50,8 @@ const KUBERNETES: &[Row] = &[
 
 /// For a pod on a machine of tests: CDI, which containerd 1.7 does not use unasked, and no priorities in the
 /// kernel's choice of whom to kill, which it may lack the right to give.
-const CRI: &str = r#"
+const CRI: &str = r#"version = 2
+
 [plugins."io.containerd.grpc.v1.cri"]
 enable_cdi = true
 restrict_oom_score_adj = true
@@ -60,8 +60,8 @@ sandbox_image = "localhost/pause:latest"
 
 /// Starts containerd, with two images that podman has made.
 fn up(machine: &Machine) {
-    let registration = std::fs::read_to_string(repository().join("hooks/containerd-1.toml")).expect("the registration");
-    machine.put("/etc/containerd/config.toml", registration + CRI);
+    machine.put("/etc/containerd/config.toml", CRI);
+    machine.gpu_preflight("install containerd");
     lay::cdi(machine);
     lay::legacy(machine);
     lay::library(machine);

@@ -1,9 +1,9 @@
 //! docker 20.10 and 26, by the runtime in front of runc and crun.
 
-use serde_json::json;
+use serde_json::Value;
 
 use super::lay::{self, CUDA, NODES};
-use super::machine::{LIBEXEC, LOG, Machine};
+use super::machine::{LOG, Machine};
 use super::rows::{self, Becomes, LIBRARY, NO_UVM, RAW, RAW_AND_LIBRARY, Row, STRICT, Shows, row};
 use crate::support::process::Ended;
 
@@ -72,20 +72,23 @@ const CRUN: &[Row] = &[
     row("forgotten, crun", "cuda", &["--runtime=with-crun"], Becomes::Refused(10, "gpu-not-requested")),
 ];
 
-/// Starts docker, registered by hand, with two images.
+/// docker's configuration before anybody installs, in an order and layout of its own.
+const SETTINGS: &str = r#"{
+    "iptables": false,
+    "bridge": "none",
+    "runtimes": {
+        "with-crun": {"path": "/usr/libexec/gpu-preflight/gpu-preflight-runtime", "runtimeArgs": ["--runtime", "crun"]}
+    },
+    "features": {"cdi": true}
+}
+"#;
+
+const FILE: &str = "/etc/docker/daemon.json";
+
+/// Registers with docker and starts it, with two images.
 fn up(machine: &Machine) {
-    let runtime = format!("{LIBEXEC}/gpu-preflight-runtime");
-    let settings = json!({
-        "iptables": false,
-        "bridge": "none",
-        "features": {"cdi": true},
-        "runtimes": {
-            "gpu-preflight": {"path": runtime},
-            "with-crun": {"path": runtime, "runtimeArgs": ["--runtime", "crun"]},
-        },
-        "default-runtime": "gpu-preflight",
-    });
-    machine.put("/etc/docker/daemon.json", settings.to_string());
+    machine.put(FILE, SETTINGS);
+    machine.gpu_preflight("install docker");
     lay::cdi(machine);
     lay::legacy(machine);
     lay::library(machine);
@@ -113,6 +116,7 @@ fn docker_20_starts_the_right_and_refuses_the_wrong() {
     rows::check(&machine, "docker 20.10, crun", LOG, shows, CRUN, |row| run(&machine, row));
     builds(&machine, "DOCKER_BUILDKIT=1");
     build_host(&machine);
+    outlives(&machine);
 }
 
 #[test]
@@ -126,6 +130,7 @@ fn docker_26_starts_the_right_and_refuses_the_wrong() {
     composes(&machine);
     builds(&machine, "DOCKER_BUILDKIT=1");
     build_host(&machine);
+    outlives(&machine);
 }
 
 /// docker compose: what is forgotten is refused in the same words, and a service that reserves a GPU starts.
@@ -151,6 +156,7 @@ fn composes(machine: &Machine) {
     assert_eq!(reserved.code(), 0, "{reserved:?}");
     assert!(reserved.stdout.contains("/dev/nvidia-uvm granted"), "{reserved:?}");
     assert_eq!(logged[0]["gpu_given"], "legacy-hook", "{logged:?}");
+    machine.shell("docker compose --project-directory=/compose down");
 }
 
 /// A step of a build has no GPU whatever its image asks for. Only docker's classic builder starts its steps as
@@ -169,12 +175,24 @@ fn builds(machine: &Machine, buildkit: &str) {
     }
 }
 
+/// A container remembers the name of its runtime: after `uninstall` it starts all the same, unchecked.
+fn outlives(machine: &Machine) {
+    machine.shell("docker create --name kept --network=none cuda /app");
+    let said = machine.gpu_preflight("uninstall docker");
+    assert!(said.contains("kept"), "who remembers it is not named: {said}");
+    let reload = "kill -HUP $(cat /run/docker.pid); until docker info --format '{{.DefaultRuntime}}' | grep -qx runc; do sleep 0.05; done";
+    machine.run(["timeout", "20", "sh", "-c", reload]).end();
+    assert_eq!(machine.shell("docker start --attach kept"), "the container runs\n");
+    assert_eq!(machine.decisions(LOG), Vec::<Value>::new());
+    machine.shell("docker rm kept");
+    machine.gpu_preflight("uninstall docker");
+    assert_eq!(std::fs::read_to_string(machine.at(FILE)).expect("docker's configuration"), SETTINGS);
+}
+
 /// On a machine that builds, who starts a container without a GPU has not forgotten one.
 fn build_host(machine: &Machine) {
-    let drop_in = "/etc/gpu-preflight/conf.d/build-host.toml";
-    machine.put(drop_in, "[severity]\ngpu-not-requested = \"warning\"\n");
+    machine.gpu_preflight("install docker --build-host");
     let row = row("on a build host", "cuda", &[], Becomes::Warned("gpu-not-requested"));
     rows::check(machine, "docker", LOG, SHOWS, &[row], |row| run(machine, row));
     builds(machine, "DOCKER_BUILDKIT=1");
-    machine.shell(&format!("rm {drop_in}"));
 }

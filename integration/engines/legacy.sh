@@ -39,5 +39,6 @@ nsenter --mount="/proc/$pid/ns/mnt" sh -eu -c '
 ' sh "$rootfs" "$library"
 
 group=$(sed -n 's/^[0-9]*:devices:/\/sys\/fs\/cgroup\/devices/p' "/proc/$pid/cgroup")
+if [ -z "$group" ]; then echo "the stand-in sets rules in a device cgroup of version 1 alone" >&2; exit 1; fi
 uvm=$(sed -n 's/ nvidia-uvm$//p' /proc/devices)
 for major in 195 $uvm; do echo "c $major:* rw" >"$group/devices.allow"; done

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::process::Run;
-use crate::support::{Scratch, link, needs, programs, repository, scratch, write};
+use crate::support::{Scratch, needs, programs, repository, scratch, write};
 
 /// A daemon takes a second or two to come up.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -36,13 +36,12 @@ pub(super) struct Machine {
 impl Machine {
     /// This machine's own Debian and its engines. `None`: said and skipped.
     pub(super) fn debian_12(tools: &[&str]) -> Option<Self> {
-        (needs::root() && needs::tools(&["unshare", "nsenter", "cc"]) && needs::tools(tools))
-            .then(|| Self::start(Path::new("/")))
+        (can_be() && needs::tools(tools)).then(|| Self::start(Path::new("/")))
     }
 
     /// A Debian 13 and its engines. `None`: said and skipped.
     pub(super) fn debian_13() -> Option<Self> {
-        if !needs::root() || !needs::tools(&["unshare", "nsenter", "cc"]) {
+        if !can_be() {
             return None;
         }
         let Some(tree) = std::env::var_os("GPU_PREFLIGHT_TEST_TRIXIE") else {
@@ -67,13 +66,14 @@ impl Machine {
         assert_eq!(said, "up\n", "the machine does not come up");
         // whatever has been logged on this machine before
         let _ = std::fs::remove_file(machine.at(LOG));
-        for name in ["gpu-preflight-hook", "gpu-preflight-runtime"] {
-            machine.program(&format!("{LIBEXEC}/{name}"), &programs::hook());
-        }
-        std::fs::remove_file(machine.at(&format!("{LIBEXEC}/gpu-preflight-runtime"))).expect("a program");
-        link("gpu-preflight-hook", &machine.at(&format!("{LIBEXEC}/gpu-preflight-runtime")));
-        machine.program("/usr/bin/gpu-preflight", &programs::cli());
+        machine.program("/opt/gpu-preflight/gpu-preflight", &programs::cli());
+        machine.program("/opt/gpu-preflight/gpu-preflight-hook", &programs::hook());
         machine
+    }
+
+    /// `gpu-preflight` with these arguments, which must succeed; returns what it prints.
+    pub(super) fn gpu_preflight(&self, arguments: &str) -> String {
+        self.shell(&format!("/opt/gpu-preflight/gpu-preflight {arguments}"))
     }
 
     /// One that no other machine has.
@@ -151,6 +151,11 @@ impl Machine {
         let _ = std::fs::remove_file(path);
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
+}
+
+/// `gpu-preflight install` takes nothing but the released, static program.
+fn can_be() -> bool {
+    needs::root() && needs::released() && needs::tools(&["unshare", "nsenter", "cc"])
 }
 
 impl Drop for Machine {

@@ -1,19 +1,20 @@
 //! podman 4.3 and 5, by the hooks directory, with runc and crun, and without root.
 
-use serde_json::json;
-
 use super::lay::{self, CUDA, NODES};
-use super::machine::{LIBEXEC, LOG, Machine};
+use super::machine::{LOG, Machine};
 use super::rows::{self, Becomes, LIBRARY, NO_UVM, RAW, RAW_AND_LIBRARY, Row, STRICT, Shows, row};
 use crate::support::process::Ended;
-
-const HOOKS: &str = "/usr/share/containers/oci/hooks.d";
 
 /// NVIDIA's own file for podman, as long as a row runs: it injects into every container that asks.
 const LEGACY: (&str, &str) = (
     "ln -s /etc/oci-nvidia-hook.json /usr/share/containers/oci/hooks.d/",
     "rm /usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
 );
+
+const NVIDIAS_HOOK: &str = r#"{"version": "1.0.0", "when": {"always": true}, "stages": ["prestart"], "hook": {
+    "path": "/usr/bin/nvidia-container-runtime-hook", "args": ["nvidia-container-runtime-hook", "prestart"],
+    "env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]}}
+"#;
 
 const ROWS: &[Row] = &[
     row("no GPU wanted", "plain", &[], Becomes::Unlogged),
@@ -101,20 +102,8 @@ const LOG_OF_TESTER: &str = "/home/tester/.local/state/gpu-preflight/hook.jsonl"
 impl<'a> Podman<'a> {
     /// Registers the hook, and makes two images.
     fn up(machine: &'a Machine, user: &'static [&'static str]) -> Self {
-        let hook = |path: &str, args: &[&str], stage: &str| {
-            json!({"version": "1.0.0", "hook": {"path": path, "args": args, "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
-                "timeout": 5}, "when": {"always": true}, "stages": [stage]})
-            .to_string()
-        };
-        let ours = hook(
-            &format!("{LIBEXEC}/gpu-preflight-hook"),
-            &["gpu-preflight-hook", "--stage", "createRuntime"],
-            "createRuntime",
-        );
-        machine.put(&format!("{HOOKS}/zz-gpu-preflight.json"), ours);
-        let nvidia = "nvidia-container-runtime-hook";
-        machine
-            .put("/etc/oci-nvidia-hook.json", hook(&format!("/usr/bin/{nvidia}"), &[nvidia, "prestart"], "prestart"));
+        machine.gpu_preflight("install podman");
+        machine.put("/etc/oci-nvidia-hook.json", NVIDIAS_HOOK);
         lay::cdi(machine);
         lay::legacy(machine);
         lay::library(machine);
