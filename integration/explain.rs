@@ -46,14 +46,15 @@ fn for_people_each_cause_has_its_way_out() {
 
 #[test]
 fn a_name_shows_its_page_whether_a_check_judges_it_or_not() {
-    for id in ["uvm-node-missing", "docker-desktop-linux", "torch-load-map-location"] {
+    for id in ["uvm-node-missing", "gvisor-driver-unsupported", "torch-load-map-location"] {
         let [explain, checks] = ["explain", "checks"].map(|command| gpu_preflight(&[command, id]).end());
         assert_eq!(explain.code(), 0, "{explain:?}");
         assert!(explain.stdout.starts_with(id), "{}", explain.stdout);
         assert_eq!(explain.stdout, checks.stdout);
     }
     let list = gpu_preflight(&["checks"]).end();
-    for wanted in ["uvm-node-missing", "*docker-desktop-linux", "known to explain only", "torch-load-map-location"] {
+    for wanted in ["uvm-node-missing", "*gvisor-driver-unsupported", "known to explain only", "torch-load-map-location"]
+    {
         assert!(list.stdout.contains(wanted), "{wanted}: {}", list.stdout);
     }
     let unknown = gpu_preflight(&["explain", "uvm-node-mising"]).end();

@@ -20,7 +20,8 @@
 //!
 //! Containers: `good` has two GPUs by CDI, `no-gpus` asks for one and was given none, `plain` neither wants nor has
 //! one, `stale-uvm` has a node with an old number, `cuda-too-new` has `PyTorch` for CUDA 13. Images, as OCI layouts:
-//! `torch-cuda-12` and `torch-cuda-13`. `machine` is a machine with two GPUs, laid out.
+//! `torch-cuda-12` and `torch-cuda-13`. `machine` is a machine with two GPUs, laid out; `node` is one with docker, podman
+//! and NVIDIA's toolkit besides.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -45,7 +46,7 @@ struct Command {
 
 #[test]
 fn its_commands_do_what_it_says() {
-    if !needs::root() {
+    if !needs::root() || !needs::released() {
         return;
     }
     let text = std::fs::read_to_string(repository().join("README.md")).expect("README.md");
@@ -104,6 +105,14 @@ fn lay(place: &Path) {
     Layout::torch("2.6.0+cu124", "12.4").lay(&place.join("torch-cuda-12"));
     Layout::torch("2.11.0", "13.0").lay(&place.join("torch-cuda-13"));
     SimHost::default().lay(&place.join("machine"));
+    let node = place.join("node");
+    SimHost::default().lay(&node);
+    write(&node.join("etc/docker/daemon.json"), "{\n    \"log-level\": \"warn\"\n}\n");
+    for program in ["dockerd", "podman", "nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk"] {
+        write(&node.join("usr/bin").join(program), "");
+    }
+    let package = "Package: nvidia-container-toolkit\nStatus: install ok installed\nVersion: 1.17.8-1\n";
+    write(&node.join("var/lib/dpkg/status"), package);
 }
 
 /// `…` stands for anything.

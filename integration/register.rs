@@ -248,6 +248,12 @@ fn status_finds_the_gaps_that_nobody_speaks_of() {
     assert_eq!(ids(), ["preflight-not-searched"]);
     std::fs::remove_file(machine.at("etc/containers/containers.conf")).expect("a file");
 
+    write(&machine.at("etc/passwd"), "ada:x:1000:1000::/home/ada:/bin/sh\n");
+    write(&machine.at("run/user/1000/docker.sock"), "");
+    assert_eq!(ids(), ["preflight-rootless-apart"]);
+    write(&machine.at("home/ada/.config/docker/daemon.json"), "{\"default-runtime\": \"gpu-preflight\"}");
+    assert_eq!(ids(), [""; 0]);
+
     write(&machine.at("etc/gpu-preflight/config.toml"), "wait_for_driver = \"60s\"\n");
     std::fs::set_permissions(machine.at("etc/gpu-preflight/config.toml"), std::fs::Permissions::from_mode(0o644))
         .expect("its mode");

@@ -56,6 +56,12 @@ pub const HOOK: &str = "nvidia-container-runtime-hook";
 /// The tool that the hook calls.
 pub const CLI: &str = "nvidia-container-cli";
 
+/// Its configuration: the package's place, then the GPU operator's (nvidia-container-toolkit d34b3046, 2026-08-21).
+pub const CONFIGURATIONS: [&str; 2] = [
+    "/etc/nvidia-container-runtime/config.toml",
+    "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml",
+];
+
 /// One of NVIDIA's own hooks, by its program: what these give is recognised from the spec. The GPU Operator wraps its
 /// programs and adds `.real`.
 pub fn is_hook_of_nvidia(program: &str) -> bool {

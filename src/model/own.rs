@@ -14,6 +14,10 @@ pub const RUNTIME: &str = "/usr/libexec/gpu-preflight/gpu-preflight-runtime";
 pub const WRAPPER: &str = "gpu-preflight-runtime-for-";
 /// The file of a hooks directory. Hooks run in the order of their names: behind NVIDIA's.
 pub const HOOK_FILE: &str = "zz-gpu-preflight.json";
+/// Where podman and CRI-O take hooks from, if their configuration names no other directory.
+pub const HOOKS_DIRECTORY: &str = "/usr/share/containers/oci/hooks.d";
+/// Where NRI's plugins lie that containerd starts by itself (its `nri` plugin's `plugin_path`).
+pub const NRI_PLUGINS: &str = "/opt/nri/plugins";
 /// Where `install` keeps what it changed.
 pub const RECORDS: &str = "/var/lib/gpu-preflight/registered";
 

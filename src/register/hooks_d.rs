@@ -2,10 +2,7 @@
 
 use super::HOOK;
 
-/// Read by podman and CRI-O where their configuration names no other.
-pub const USUAL: &str = "/usr/share/containers/oci/hooks.d";
-
-pub use crate::model::own::HOOK_FILE as FILE;
+pub use crate::model::own::{HOOK_FILE as FILE, HOOKS_DIRECTORY as USUAL};
 
 /// The seconds that the hook is given besides those that it may wait for the driver.
 const TIMEOUT: u64 = 5;

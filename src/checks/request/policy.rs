@@ -12,6 +12,8 @@ const MOUNTS_NOT_ACCEPTED: &str =
     "the device plugin hands over {device} as a volume mount, and {config} does not accept such lists";
 const NO_LIST_ACCEPTED: &str =
     "{config} accepts lists of devices of unprivileged containers neither by variable nor by volume mount";
+const PLUGIN_NOT_ACCEPTED: &str =
+    "the device plugin of this node hands GPUs over by {strategy} only, and {config} does not accept such lists";
 const VARIABLE_REFUSED: &str =
     "{asked} asks for a GPU, and {config} refuses requests by variable of unprivileged containers";
 
@@ -20,7 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "volume-mount-device-list-not-accepted",
         title: "the device plugin hands over volume mounts and the toolkit does not take them",
         why: "The toolkit takes the variable's placeholder for the name of a GPU, or gives none.",
-        messages: &[MOUNTS_NOT_ACCEPTED, NO_LIST_ACCEPTED],
+        messages: &[MOUNTS_NOT_ACCEPTED, NO_LIST_ACCEPTED, PLUGIN_NOT_ACCEPTED],
         remedy: &[
             Step {
                 action: Action::ConfigureEngine,
@@ -90,6 +92,14 @@ fn volume_mounts_not_accepted(facts: &Facts<'_>) -> Judgement {
 /// The machine: whatever the device plugin does short of CDI, an unprivileged container gets nothing.
 fn no_list_accepted(facts: &Facts<'_>) -> Judgement {
     let Some(config) = facts.host.toolkit.config.known()? else { return not_applicable() };
+    let strategy = facts.host.device_list_strategy.as_deref();
+    if strategy == Some("volume-mounts") && config.accept_volume_mounts != Some(true) {
+        return Failure::new(Severity::Warning, PLUGIN_NOT_ACCEPTED)
+            .arg("strategy", "volume-mounts")
+            .arg("config", path_of(Some(config)))
+            .saw("host.device_plugin", "volume-mounts", "the device plugin's arguments")
+            .found();
+    }
     if config.accept_envvar_unprivileged != Some(false) || config.accept_volume_mounts == Some(true) {
         return Ok(Outcome::Pass);
     }
@@ -179,6 +189,20 @@ mod tests {
         world.silent(MOUNTS);
         World::cdi(1).silent(MOUNTS);
         World::plain().silent(MOUNTS);
+    }
+
+    #[test]
+    fn a_device_plugin_whose_mounts_are_not_taken_is_a_warning() {
+        let mut world = World::machine(1);
+        world.host.toolkit.config = config(None, None);
+        world.silent(MOUNTS);
+        world.host.device_list_strategy = Some("volume-mounts".into());
+        assert_eq!(world.failure(MOUNTS).severity, Severity::Warning);
+        world.host.toolkit.config = config(Some(true), None);
+        world.silent(MOUNTS);
+        world.host.toolkit.config = config(None, None);
+        world.host.device_list_strategy = Some("envvar,volume-mounts".into());
+        world.silent(MOUNTS);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Sev
 use crate::model::host::{EngineKind, Inside, Majors, NodeKind};
 
 const SNAP: &str = "docker is installed as a snap ({path}), and its confinement hides the driver's libraries from it";
+const DESKTOP: &str = "Docker Desktop is installed ({path}), whose containers run in a virtual machine without the GPU";
 const BUILD: &str = "this is a step of a {builder} build, which has no GPU, though its image asks for one ({why})";
 const NESTED: &str = "this machine is a container with {nodes} GPU nodes in /dev, and the driver shows it {gpus} GPUs";
 
@@ -25,6 +26,27 @@ pub(super) const CHECKS: &[Check] = &[
         severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host],
         judge: docker_is_snap,
+    },
+    Check {
+        id: "docker-desktop-linux",
+        title: "the engine is Docker Desktop's virtual machine",
+        why: "Docker Desktop for Linux has no GPU for its containers: no libnvidia-ml, no runtime nvidia.",
+        messages: &[DESKTOP],
+        remedy: &[
+            Step {
+                action: Action::ConfigureEngine,
+                text: "Use the machine's own Docker Engine.",
+                command: Some("docker context use default"),
+            },
+            Step {
+                action: Action::ChangePackages,
+                text: "Install Docker Engine and the toolkit if there is none, and remove Docker Desktop.",
+                command: None,
+            },
+        ],
+        severities: &[Severity::Error, Severity::Note],
+        places: &[Place::Host],
+        judge: docker_desktop_linux,
     },
     Check {
         id: "build-time-no-gpu",
@@ -76,6 +98,20 @@ fn docker_is_snap(facts: &Facts<'_>) -> Judgement {
     Failure::new(severity, SNAP).foreign("path", &snap.path).saw("host.engines", "snap", &snap.path).found()
 }
 
+fn docker_desktop_linux(facts: &Facts<'_>) -> Judgement {
+    let host = facts.host;
+    if !host.docker_desktop || !is_native_with_gpu(host)? {
+        return not_applicable();
+    }
+    // beside an engine of the machine it is a matter of `docker context`, which is each user's own
+    let alone = host.engines.iter().all(ways::may_be_gone);
+    let severity = if alone { Severity::Error } else { Severity::Note };
+    Failure::new(severity, DESKTOP)
+        .arg("path", "/opt/docker-desktop")
+        .saw("host.docker_desktop", "installed", "/opt/docker-desktop")
+        .found()
+}
+
 fn build_time_no_gpu(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     match container.builder {
@@ -112,10 +148,11 @@ fn nested_device_mismatch(facts: &Facts<'_>) -> Judgement {
 mod tests {
     use crate::checks::testing::{World, unseen};
     use crate::model::container::Builder;
-    use crate::model::host::{Engine, EngineKind, Gpu, Inside};
+    use crate::model::host::{Engine, EngineKind, Gpu, Inside, Platform};
     use crate::model::{Observed, Severity};
 
     const SNAP: &str = "docker-is-snap";
+    const DESKTOP: &str = "docker-desktop-linux";
     const BUILD: &str = "build-time-no-gpu";
     const NESTED: &str = "nested-privileged-device-mismatch";
 
@@ -132,6 +169,23 @@ mod tests {
         assert_eq!(world.failure(SNAP).severity, Severity::Warning);
         world.host.cdi = unseen();
         world.unknown(SNAP);
+    }
+
+    #[test]
+    fn docker_desktop_alone_is_an_error() {
+        let mut world = World::machine(1);
+        world.silent(DESKTOP);
+        world.host.docker_desktop = true;
+        assert_eq!(world.failure(DESKTOP).severity, Severity::Note);
+        world.host.engines[0].path = "/etc/docker/daemon.json".into();
+        assert_eq!(world.failure(DESKTOP).severity, Severity::Error, "a configuration is left of the engine");
+        world.host.engines.clear();
+        assert_eq!(world.failure(DESKTOP).severity, Severity::Error);
+        world.host.platform = Platform::Wsl;
+        world.silent(DESKTOP);
+        let mut bare = World::machine(0);
+        bare.host.docker_desktop = true;
+        bare.silent(DESKTOP);
     }
 
     #[test]

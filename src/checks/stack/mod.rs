@@ -21,6 +21,7 @@ pub const CHECKS: &[&[Check]] = &[
     legacy::CHECKS,
     user::CHECKS,
     cdi::missing::CHECKS,
+    cdi::at_boot::CHECKS,
     cdi::stale::CHECKS,
     cdi::lacks_uvm::CHECKS,
     cdi::conflict::CHECKS,

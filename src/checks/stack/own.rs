@@ -15,6 +15,8 @@ const OLDER: &str = "{file} was changed after {engine} was started, which reads 
 const OVERWRITTEN: &str = "{file} was written anew by somebody else, without the registration that install put there";
 const NOT_REGISTERED: &str = "{engine} is here, and its containers are not checked";
 const NAMED_ONLY: &str = "{engine} checks only containers that name the runtime gpu-preflight";
+const ROOTLESS: &str =
+    "a rootless docker runs here, and its own configuration {file} does not name the runtime gpu-preflight as default";
 const NOT_SEARCHED: &str = "{file} lies in a directory that {engine} does not search";
 const PASSED_BY: &str =
     "containers of {engine} that name the runtime {runtime} are not checked: NVIDIA's runtime calls others";
@@ -119,6 +121,20 @@ pub(super) const CHECKS: &[Check] = &[
         severities: &[Severity::Warning],
         places: &[Place::Status],
         judge: passed_by,
+    },
+    Check {
+        id: "preflight-rootless-apart",
+        title: "a rootless docker has a configuration of its own, without the registration",
+        why: "Its containers are not checked.",
+        messages: &[ROOTLESS],
+        remedy: &[Step {
+            action: Action::ConfigureEngine,
+            text: "Put what hooks/docker-daemon.json has into that file, and have docker read it.",
+            command: Some("systemctl --user restart docker"),
+        }],
+        severities: &[Severity::Warning],
+        places: &[Place::Status],
+        judge: rootless_apart,
     },
     Check {
         id: "preflight-timeout-too-short",
@@ -246,6 +262,13 @@ fn passed_by(facts: &Facts<'_>) -> Judgement {
     }
 }
 
+fn rootless_apart(facts: &Facts<'_>) -> Judgement {
+    match registration(facts)?.rootless.first() {
+        Some(file) => Failure::new(Severity::Warning, ROOTLESS).foreign("file", file).found(),
+        None => Ok(Outcome::Pass),
+    }
+}
+
 fn timeout_too_short(facts: &Facts<'_>) -> Judgement {
     let registration = registration(facts)?;
     let wait = registration.wait;
@@ -290,6 +313,7 @@ mod tests {
                 engine(EngineKind::Podman, EntryWay::HooksDirectory),
             ],
             overwritten: Vec::new(),
+            rootless: Vec::new(),
             wait: 0,
         });
         world
@@ -311,7 +335,7 @@ mod tests {
     #[test]
     fn each_gap_is_found_and_closes_the_way() {
         type Spoil = fn(&mut Registration);
-        let spoil: [(&str, Spoil, Severity); 9] = [
+        let spoil: [(&str, Spoil, Severity); 10] = [
             ("preflight-program-missing", |r| r.engines[1].entries[0].there = false, Severity::Error),
             ("preflight-program-unsound", |r| r.program = OwnProgram::Unsound("dynamic".into()), Severity::Error),
             ("preflight-not-loaded", |r| r.engines[0].daemon = Daemon::Unaware("runc".into()), Severity::Error),
@@ -320,6 +344,7 @@ mod tests {
             ("preflight-not-searched", |r| r.engines[1].entries[0].searched = false, Severity::Error),
             ("preflight-not-registered", |r| r.engines[1].entries.clear(), Severity::Warning),
             ("preflight-passed-by", |r| r.engines[0].passed_by = Some("nvidia".into()), Severity::Warning),
+            ("preflight-rootless-apart", |r| r.rootless.push("/home/a".into()), Severity::Warning),
             ("preflight-timeout-too-short", |r| r.wait = 60, Severity::Warning),
         ];
         for (id, spoil, severity) in spoil {

@@ -11,25 +11,55 @@ use crate::model::host::{DriverLibrary, Platform};
 const TOO_OLD: &str = "NVIDIA Container Toolkit {toolkit} does not bring {library} into containers, which this Windows \
                        driver's libcuda needs; {since} does";
 
+const NO_ADAPTER: &str = "WSL has Windows' driver ({library}) and no /dev/dxg: Windows hands it no GPU";
+
 /// The library that libcuda of Windows drivers from 555 on loads.
 const DXGDMAL: &str = "libnvdxgdmal";
 /// Windows' store of drivers, a directory each package.
 const STORE: &str = "/usr/lib/wsl/drivers/";
 
-pub(super) const CHECKS: &[Check] = &[Check {
-    id: "wsl-toolkit-too-old-for-driver",
-    title: "the toolkit in WSL is too old for the Windows driver",
-    why: "CUDA fails with error 500, named symbol missing.",
-    messages: &[TOO_OLD],
-    remedy: &[Step {
-        action: Action::ChangePackages,
-        text: "Update the NVIDIA Container Toolkit, or Docker Desktop to 4.31 or later.",
-        command: None,
-    }],
-    severities: &[Severity::Error, Severity::Warning],
-    places: &[Place::Hook, Place::Host],
-    judge: toolkit_too_old,
-}];
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "wsl-toolkit-too-old-for-driver",
+        title: "the toolkit in WSL is too old for the Windows driver",
+        why: "CUDA fails with error 500, named symbol missing.",
+        messages: &[TOO_OLD],
+        remedy: &[Step {
+            action: Action::ChangePackages,
+            text: "Update the NVIDIA Container Toolkit, or Docker Desktop to 4.31 or later.",
+            command: None,
+        }],
+        severities: &[Severity::Error, Severity::Warning],
+        places: &[Place::Hook, Place::Host],
+        judge: toolkit_too_old,
+    },
+    Check {
+        id: "wsl-no-adapter",
+        title: "WSL has no GPU",
+        why: "WSL hands on what Windows shows as an adapter with WDDM; without one CUDA finds no device.",
+        messages: &[NO_ADAPTER],
+        remedy: &[
+            Step {
+                action: Action::ConfigureEngine,
+                text: "Use WSL 2, up to date.",
+                command: Some("wsl.exe --update; wsl.exe --set-version DISTRIBUTION 2"),
+            },
+            Step {
+                action: Action::ConfigureEngine,
+                text: "Put a card that is in TCC or compute mode into WDDM mode, on Windows.",
+                command: Some("nvidia-smi -fdm 0"),
+            },
+            Step {
+                action: Action::UpdateDriver,
+                text: "Install a driver for Windows that supports WSL; none inside WSL.",
+                command: None,
+            },
+        ],
+        severities: &[Severity::Error],
+        places: &[Place::Host],
+        judge: no_adapter,
+    },
+];
 
 fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
     let host = facts.host;
@@ -63,6 +93,27 @@ fn toolkit_too_old(facts: &Facts<'_>) -> Judgement {
         .arg("library", "libnvdxgdmal.so.1")
         .arg("since", WSL_DXGDMAL)
         .saw("host.toolkit.version", release, "package database")
+        .saw("host.driver.libraries", &library.path, &library.path)
+        .found()
+}
+
+fn no_adapter(facts: &Facts<'_>) -> Judgement {
+    let host = facts.host;
+    // a container in WSL lacks the node for reasons of its own
+    if host.platform != Platform::Wsl || host.inside.is_some() {
+        return not_applicable();
+    }
+    // whether Windows has an adapter behind the node shows only to who opens it
+    if host.device_nodes.known()?.contains_key("/dev/dxg") {
+        return not_applicable();
+    }
+    // without NVIDIA's driver on Windows there is nothing to hand on
+    let Some(library) = host.driver.libraries.known()?.iter().find(|l| l.name == "libcuda") else {
+        return not_applicable();
+    };
+    Failure::new(Severity::Error, NO_ADAPTER)
+        .foreign("library", &library.path)
+        .saw("host.device_nodes", "no /dev/dxg", "/dev")
         .saw("host.driver.libraries", &library.path, &library.path)
         .found()
 }
@@ -141,5 +192,29 @@ mod tests {
         world.silent(ID);
         world.host.toolkit.programs = unseen();
         world.unknown(ID);
+    }
+
+    #[test]
+    fn windows_libraries_without_its_node_are_an_error() {
+        const NONE: &str = "wsl-no-adapter";
+        let mut world = wsl(World::machine(0), "1.18.0");
+        world.host.device_nodes = Observed::Known([].into());
+        world.silent(NONE);
+        let Observed::Known(libraries) = &mut world.host.driver.libraries else { panic!() };
+        let path = "/usr/lib/wsl/lib/libcuda.so.1".to_owned();
+        libraries.push(DriverLibrary { name: "libcuda".into(), path, ..libraries[0].clone() });
+        assert_eq!(world.failure(NONE).severity, Severity::Error);
+        world.host.inside = Some(crate::model::host::Inside::Container);
+        world.silent(NONE);
+        world.host.inside = None;
+        world.host.device_nodes = unseen();
+        world.unknown(NONE);
+        let node = crate::model::host::Node {
+            major: 10,
+            minor: 125,
+            ..World::host(1).device_nodes.known().unwrap()["/dev/nvidia0"].clone()
+        };
+        world.host.device_nodes = Observed::Known([("/dev/dxg".to_owned(), node)].into());
+        world.silent(NONE);
     }
 }

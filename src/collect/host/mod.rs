@@ -29,6 +29,7 @@ mod platform;
 mod profile;
 #[cfg(feature = "cli")]
 mod registration;
+mod services;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ pub use pci::pci;
 pub use profile::{LIMIT as MOST_PROFILE, profile};
 #[cfg(feature = "cli")]
 pub use registration::registration;
+pub use services::{cdi_refresh, device_list_strategy, docker_desktop};
 pub use toolkit::toolkit;
 
 /// How long the GPUs' `information` files may take, all of them together: the driver answers at once for
@@ -143,6 +145,9 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     host.kernel_log = kernel_log(tree);
     host.os = os(tree);
     host.kubelet_static_cpu = kubelet_static_cpu(tree);
+    host.docker_desktop = docker_desktop(tree);
+    host.cdi_refresh = cdi_refresh(tree);
+    host.device_list_strategy = device_list_strategy(tree);
 }
 
 fn leave_out(host: &mut Host) {

@@ -10,44 +10,38 @@ use super::look::{ending, names, seems_there, short};
 use crate::collect::engine_api::{Api, Silent};
 use crate::collect::image::binary;
 use crate::collect::tree::Tree;
+use crate::knowledge::toolkit::is_runtime;
 use crate::model::Host;
 use crate::model::host::{
     Daemon, Engine, EngineKind, Entry, EntryWay, NodeKind, OwnProgram, RegisteredEngine, Registration,
 };
-use crate::model::own::{HOOK, HOOK_FILE, RECORDS, RUNTIME_NAME, is_our_runtime};
+use crate::model::own::{
+    HOOK, HOOK_FILE, HOOKS_DIRECTORY, NRI_PLUGINS, RECORDS, RUNTIME, RUNTIME_NAME, is_our_runtime,
+};
 
-/// Read by podman and CRI-O where their configuration names no other.
-const HOOKS: &str = "/usr/share/containers/oci/hooks.d";
-/// Where NRI's plugins lie that containerd starts by itself.
-const NRI: &str = "/opt/nri/plugins";
-const NVIDIA: [&str; 2] = [
-    "/etc/nvidia-container-runtime/config.toml",
-    "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml",
-];
 const LIMIT: usize = 1 << 20;
 const PROGRAM: u64 = 64 << 20;
 const DOCKER: &str = "/etc/docker/daemon.json";
 
 /// Looks at all of it. `wait`: seconds of the policy's `wait_for_driver`.
 pub fn registration(tree: &Tree, host: &Host, wait: u64) -> Registration {
-    let behind_nvidia = host.toolkit.config.seen().and_then(Option::as_ref).is_some_and(|config| {
-        config.runtimes.as_ref().and_then(|list| list.first()).is_some_and(|first| is_our_runtime(first))
-    });
+    let config = host.toolkit.config.seen().and_then(Option::as_ref);
+    let first = config.and_then(|config| config.runtimes.as_ref()?.first());
+    let behind_nvidia = config.filter(|_| first.is_some_and(|first| is_our_runtime(first))).map(|c| c.path.as_str());
     let engines = host.engines.iter().map(|engine| registered(tree, host, engine, behind_nvidia)).collect();
-    Registration { program: program(tree), engines, overwritten: overwritten(tree), wait }
+    Registration { program: program(tree), engines, overwritten: overwritten(tree), rootless: rootless(tree), wait }
 }
 
-fn registered(tree: &Tree, host: &Host, engine: &Engine, behind_nvidia: bool) -> RegisteredEngine {
+fn registered(tree: &Tree, host: &Host, engine: &Engine, behind_nvidia: Option<&str>) -> RegisteredEngine {
     let mut entries = runtimes(tree, engine);
     let default = engine.default_runtime.as_deref().and_then(|name| engine.runtimes.get(name));
-    let default_is_nvidias = default.is_some_and(|program| is_of_nvidia(program));
-    if default_is_nvidias && behind_nvidia {
-        let file = NVIDIA.into_iter().find(|path| seems_there(tree, path)).unwrap_or(NVIDIA[0]);
-        entries.push(entry(tree, EntryWay::BehindNvidia, file, crate::model::own::RUNTIME));
+    let default_is_nvidias = default.is_some_and(|program| is_runtime(program));
+    if let (true, Some(file)) = (default_is_nvidias, behind_nvidia) {
+        entries.push(entry(tree, EntryWay::BehindNvidia, file, RUNTIME));
     }
     entries.extend(hooks(tree, engine));
     let beside = engine.runtimes.iter().find(|(name, program)| {
-        is_of_nvidia(program) && !behind_nvidia && engine.default_runtime.as_ref() != Some(*name)
+        is_runtime(program) && behind_nvidia.is_none() && engine.default_runtime.as_ref() != Some(*name)
     });
     RegisteredEngine {
         engine: engine.kind,
@@ -55,10 +49,6 @@ fn registered(tree: &Tree, host: &Host, engine: &Engine, behind_nvidia: bool) ->
         entries,
         passed_by: beside.map(|(name, _)| name.clone()),
     }
-}
-
-fn is_of_nvidia(program: &str) -> bool {
-    program.rsplit('/').next().is_some_and(|name| name.starts_with("nvidia-container-runtime"))
 }
 
 /// Runtimes of its configuration that are ours.
@@ -94,17 +84,22 @@ fn is_program(tree: &Tree, path: &str) -> bool {
 
 /// Our file in the hooks directories that it searches, and in the usual one if it does not search that.
 fn hooks(tree: &Tree, engine: &Engine) -> Vec<Entry> {
-    let injects = || names(tree, NRI, 64).unwrap_or_default().iter().any(|name| name.ends_with("hook-injector"));
+    let injects =
+        || names(tree, NRI_PLUGINS, 64).unwrap_or_default().iter().any(|name| name.ends_with("hook-injector"));
     let searched: Vec<&str> = match engine.kind {
         EngineKind::Docker => return Vec::new(),
         EngineKind::Containerd if !injects() => return Vec::new(),
-        _ => engine.hooks_dirs.as_ref().map_or_else(|| vec![HOOKS], |all| all.iter().map(String::as_str).collect()),
+        _ => engine
+            .hooks_dirs
+            .as_ref()
+            .map_or_else(|| vec![HOOKS_DIRECTORY], |all| all.iter().map(String::as_str).collect()),
     };
     let file = |directory: &str| format!("{}/{HOOK_FILE}", directory.trim_end_matches('/'));
     // a file of a later directory masks one of the same name before it
     let counts = searched.iter().rev().find(|directory| seems_there(tree, &file(directory)));
-    let place =
-        counts.copied().or_else(|| (!searched.contains(&HOOKS) && seems_there(tree, &file(HOOKS))).then_some(HOOKS));
+    let place = counts.copied().or_else(|| {
+        (!searched.contains(&HOOKS_DIRECTORY) && seems_there(tree, &file(HOOKS_DIRECTORY))).then_some(HOOKS_DIRECTORY)
+    });
     let Some(place) = place else { return Vec::new() };
     let path = file(place);
     let text = tree.read_text(&path, LIMIT).ok().flatten().unwrap_or_default();
@@ -165,6 +160,29 @@ fn overwritten(tree: &Tree) -> Vec<String> {
         }
     }
     found
+}
+
+/// A rootless docker reads `~/.config/docker/daemon.json` (docker's documentation, rootless mode, 2026-11). Only where
+/// one runs: homes of others may lie on a file server that is gone.
+fn rootless(tree: &Tree) -> Vec<String> {
+    let passwd = tree.read_text("/etc/passwd", LIMIT).ok().flatten().unwrap_or_default();
+    let home = |uid: &str| {
+        passwd.lines().find_map(|line| {
+            let mut fields = line.split(':').skip(2);
+            (fields.next()? == uid).then(|| fields.nth(2).map(str::to_owned))?
+        })
+    };
+    let users = names(tree, "/run/user", 1 << 12).unwrap_or_default();
+    let running = users.into_iter().filter(|uid| seems_there(tree, &format!("/run/user/{uid}/docker.sock")));
+    running
+        .filter_map(|uid| {
+            let file = format!("{}/.config/docker/daemon.json", home(&uid)?);
+            let text = tree.read_text(&file, LIMIT).ok().flatten().unwrap_or_default();
+            let value: Value = serde_json::from_str(&text).unwrap_or_default();
+            let is_ours = value.get("default-runtime").and_then(Value::as_str) == Some(RUNTIME_NAME);
+            (!is_ours).then_some(file)
+        })
+        .collect()
 }
 
 /// docker's answer to `GET /info`, as far as it is of interest.

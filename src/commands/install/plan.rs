@@ -3,8 +3,10 @@
 use super::disk::Disk;
 use super::record::Records;
 use crate::cli::EngineName;
+use crate::knowledge::toolkit::{CONFIGURATIONS, RUNTIME, is_runtime};
 use crate::model::Host;
 use crate::model::host::{Engine, EngineKind};
+use crate::model::own::NRI_PLUGINS;
 use crate::policy::Policy;
 use crate::register::wrapper::Wrapper;
 use crate::register::{Trouble, cdi, containerd, docker, hooks_d, nvidia};
@@ -13,12 +15,6 @@ use crate::register::{Trouble, cdi, containerd, docker, hooks_d, nvidia};
 pub(super) const DOCKER: &str = "/etc/docker/daemon.json";
 const DOCKER_DATA: &str = "/var/lib/docker";
 const CONTAINERD: &str = "/etc/containerd/config.toml";
-const NVIDIA: [&str; 2] = [
-    "/etc/nvidia-container-runtime/config.toml",
-    "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml",
-];
-/// Where NRI's plugins lie that containerd starts by itself (its `nri` plugin's `plugin_path`).
-const NRI: &str = "/opt/nri/plugins";
 
 /// A file that is to have another text.
 #[derive(Debug, Clone)]
@@ -143,7 +139,7 @@ impl Asked<'_> {
         if plan.change(CONTAINERD, now, Some(registered.text), 0o644) {
             plan.next.push("systemctl restart containerd".to_owned());
         }
-        if self.disk.names(NRI).iter().any(|name| name.ends_with("hook-injector")) {
+        if self.disk.names(NRI_PLUGINS).iter().any(|name| name.ends_with("hook-injector")) {
             self.add_hooks_d(&mut plan, hooks_d::USUAL)?;
         }
         if !self.default {
@@ -155,11 +151,9 @@ impl Asked<'_> {
 
     /// NVIDIA's runtime calls what its own configuration names.
     fn note_nvidia(&self, plan: &mut Plan, engine: &Engine, how: &str) {
-        let has_it = engine.runtimes.values().any(|program| program.contains("nvidia-container-runtime"));
-        let is_registered = self
-            .nvidia_config()
-            .and_then(|path| self.disk.text(path).ok()?)
-            .is_some_and(|text| nvidia::leads_to_ours(&text));
+        let has_it = engine.runtimes.values().any(|program| is_runtime(program));
+        let mut texts = self.nvidia_configurations().filter_map(|path| self.disk.text(path).ok()?);
+        let is_registered = texts.any(|text| nvidia::leads_to_ours(&text));
         if has_it && !is_registered {
             plan.notes.push(format!("containers of {how} are checked after: gpu-preflight install nvidia"));
         }
@@ -179,36 +173,42 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn nvidia_config(&self) -> Option<&'static str> {
-        NVIDIA.into_iter().find(|path| self.disk.is_there(path))
+    fn nvidia_configurations(&self) -> impl Iterator<Item = &'static str> {
+        CONFIGURATIONS.into_iter().filter(|path| self.disk.is_there(path))
     }
 
     fn nvidia(&self) -> Result<Plan, No> {
         let programs = self.host.toolkit.programs.seen();
-        let has_runtime = programs.is_some_and(|programs| programs.contains_key("nvidia-container-runtime"));
-        let path = match self.nvidia_config() {
-            Some(path) => path,
-            None if has_runtime => NVIDIA[0],
-            None => return Err(No::Absent("NVIDIA's container runtime is not on this machine".to_owned())),
-        };
-        let now = self.text(path)?;
-        let is_there = |program: &str| {
-            let places = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-            if program.contains('/') {
-                return self.disk.is_program(program);
-            }
-            places.iter().any(|place| self.disk.is_program(&format!("{place}/{program}")))
-        };
-        let registered =
-            nvidia::register(now.as_deref(), is_there).map_err(|trouble| No::Trouble(path.to_owned(), trouble))?;
+        let has_runtime = programs.is_some_and(|programs| programs.contains_key(RUNTIME));
+        let mut files: Vec<&str> = self.nvidia_configurations().collect();
+        if files.is_empty() && has_runtime {
+            files.push(CONFIGURATIONS[0]);
+        }
+        if files.is_empty() {
+            return Err(No::Absent("NVIDIA's container runtime is not on this machine".to_owned()));
+        }
         let mut plan = Plan::of(EngineName::Nvidia);
-        plan.wrapper(registered.wrapper, self.disk);
-        plan.change(path, now, Some(registered.text), 0o644);
-        if path == NVIDIA[1] {
-            plan.notes
-                .push("the GPU Operator writes this file anew at each rollout: gpu-preflight status tells".to_owned());
+        for path in files {
+            let now = self.text(path)?;
+            let registered = nvidia::register(now.as_deref(), |program| self.is_on_path(program));
+            let registered = registered.map_err(|trouble| No::Trouble(path.to_owned(), trouble))?;
+            plan.wrapper(registered.wrapper, self.disk);
+            plan.change(path, now, Some(registered.text), 0o644);
+            if path == CONFIGURATIONS[1] {
+                plan.notes
+                    .push(format!("the GPU Operator writes {path} anew at each rollout; gpu-preflight status tells"));
+            }
         }
         Ok(plan)
+    }
+
+    /// A program by its path, or by its name where a daemon looks for it.
+    fn is_on_path(&self, program: &str) -> bool {
+        let places = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+        if program.contains('/') {
+            return self.disk.is_program(program);
+        }
+        places.iter().any(|place| self.disk.is_program(&format!("{place}/{program}")))
     }
 
     fn cdi(&self) -> Result<Plan, No> {
@@ -248,7 +248,9 @@ impl Asked<'_> {
             let edited = |text: &str| match engine {
                 EngineName::Docker => docker::unregister(text, before.as_deref(), remembered),
                 EngineName::Containerd if path == CONTAINERD => containerd::unregister(text, before.as_deref()),
-                EngineName::Nvidia if NVIDIA.contains(&path.as_str()) => nvidia::unregister(text, before.as_deref()),
+                EngineName::Nvidia if CONFIGURATIONS.contains(&path.as_str()) => {
+                    nvidia::unregister(text, before.as_deref())
+                }
                 _ => Ok(before.clone()),
             };
             let after = if records.is_as_written(engine, path, &now) && !remembered {

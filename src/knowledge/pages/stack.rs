@@ -1,4 +1,4 @@
-//! What only a running engine, the loader's cache or a virtual machine shows, by reports until 2026-11.
+//! What only a running engine or the loader's cache shows, by reports until 2026-11.
 
 use super::step;
 use crate::model::{Action, Page, Severity};
@@ -40,28 +40,6 @@ pub(super) const PAGES: &[Page] = &[
         ],
     },
     Page {
-        id: "cdi-spec-not-generated-at-boot",
-        title: "the CDI specification was to be made before the driver was there",
-        why: "The service that makes it ran before the driver was loaded and failed: after boot there is no device to be given.",
-        severities: &[Severity::Error],
-        tells_apart: "It works after nvidia-cdi-refresh was started again.",
-        verify: &["gpu-preflight host", "systemctl status nvidia-cdi-refresh; ls -l /var/run/cdi"],
-        remedy: &[
-            step(
-                Action::RegenerateCdi,
-                "Make it now.",
-                Some(
-                    "systemctl restart nvidia-cdi-refresh   # or: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-                ),
-            ),
-            step(
-                Action::StartService,
-                "Load the driver's modules earlier at boot, and let the service come after them.",
-                Some("printf 'nvidia\\nnvidia_uvm\\n' > /etc/modules-load.d/nvidia.conf"),
-            ),
-        ],
-    },
-    Page {
         id: "cdi-spec-too-new",
         title: "the CDI specification is too new for the engine",
         why: "An engine's CDI library drops a file whole if it has a version or field that it does not know.",
@@ -74,22 +52,6 @@ pub(super) const PAGES: &[Page] = &[
         remedy: &[
             step(Action::ChangePackages, "Update the engine.", None),
             step(Action::RegenerateCdi, "Make the specification with an older toolkit.", None),
-        ],
-    },
-    Page {
-        id: "docker-desktop-linux",
-        title: "the engine is Docker Desktop's virtual machine",
-        why: "Docker Desktop for Linux runs containers in a virtual machine that has no GPU: no libnvidia-ml, no runtime nvidia.",
-        severities: &[Severity::Error],
-        tells_apart: "nvidia-smi works on the host, docker context ls shows desktop-linux as the current one, and sudo docker reaches another engine.",
-        verify: &["docker context ls; docker info | grep -i 'operating system'"],
-        remedy: &[
-            step(Action::ConfigureEngine, "Use the machine's own Docker Engine.", Some("docker context use default")),
-            step(
-                Action::ChangePackages,
-                "Install Docker Engine and the toolkit if there is none, and remove Docker Desktop.",
-                None,
-            ),
         ],
     },
     Page {
@@ -110,27 +72,6 @@ pub(super) const PAGES: &[Page] = &[
                 "Take the nearest version that it knows, at your risk.",
                 Some("runsc --nvproxy --nvproxy-driver-version=..."),
             ),
-        ],
-    },
-    Page {
-        id: "wsl-no-adapter",
-        title: "WSL has no GPU",
-        why: "WSL hands on what Windows shows as an adapter with WDDM; without one the toolkit says that no adapters were found.",
-        severities: &[Severity::Error],
-        tells_apart: "nvidia-smi fails in WSL itself, and /dev/dxg is absent or useless.",
-        verify: &["ls -l /dev/dxg; /usr/lib/wsl/lib/nvidia-smi", "wsl.exe --status"],
-        remedy: &[
-            step(
-                Action::ConfigureEngine,
-                "Use WSL 2, up to date.",
-                Some("wsl.exe --update; wsl.exe --set-version DISTRIBUTION 2"),
-            ),
-            step(
-                Action::ConfigureEngine,
-                "Put a card that is in TCC or compute mode into WDDM mode, on Windows.",
-                Some("nvidia-smi -fdm 0"),
-            ),
-            step(Action::UpdateDriver, "Install a driver for Windows that supports WSL; none inside WSL.", None),
         ],
     },
     Page {

@@ -101,6 +101,16 @@ pub struct Host {
     /// The kubelet runs with the static CPU manager policy; `None`: no kubelet seen.
     #[serde(skip)]
     pub kubelet_static_cpu: Option<bool>,
+    /// Docker Desktop is installed, whose containers run in a virtual machine.
+    #[serde(skip)]
+    pub docker_desktop: bool,
+    /// The toolkit's service `nvidia-cdi-refresh` is enabled, which makes a CDI specification at boot.
+    #[serde(skip)]
+    pub cdi_refresh: bool,
+    /// How the device plugin for Kubernetes that runs here hands GPUs to containers: `envvar,volume-mounts`; `None`:
+    /// none was seen.
+    #[serde(skip)]
+    pub device_list_strategy: Option<String>,
     /// Sockets of NVIDIA's daemons below `/run`, which the toolkit hands on into containers:
     /// `/run/nvidia-persistenced/socket`, `/run/nvidia-fabricmanager/socket`.
     #[serde(skip)]

@@ -13,6 +13,9 @@ pub struct Registration {
     pub engines: Vec<RegisteredEngine>,
     /// Files that `install` wrote and that name our program no more.
     pub overwritten: Vec<String>,
+    /// Users whose rootless docker runs here with a configuration of its own that does not name ours, by their files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rootless: Vec<String>,
     /// Seconds that the policy lets the hook wait for the driver.
     #[serde(skip)]
     pub wait: u64,

@@ -74,6 +74,9 @@ fn missing(facts: &Facts<'_>) -> Judgement {
     if host.cdi.known()?.iter().any(ways::gives_gpus) || ways::registered_runtime(podman).is_some() {
         return Ok(Outcome::Pass);
     }
+    if super::at_boot::concerns(host) {
+        return not_applicable();
+    }
     let programs = host.toolkit.programs.known()?;
     // without any toolkit `toolkit-not-installed` speaks
     if programs.is_empty() {

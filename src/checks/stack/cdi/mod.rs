@@ -7,6 +7,7 @@ use crate::model::container::Given;
 use crate::model::host::{CdiSpec, Majors, NodeKind};
 use crate::model::{Container, Host, Unknown};
 
+pub(super) mod at_boot;
 pub(super) mod conflict;
 pub(super) mod lacks_uvm;
 pub(super) mod missing;

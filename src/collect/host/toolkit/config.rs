@@ -4,14 +4,10 @@ use toml::{Table, Value};
 
 use super::super::look::fact;
 use crate::collect::tree::Tree;
+use crate::knowledge::toolkit::CONFIGURATIONS as PLACES;
 use crate::model::host::ToolkitConfig;
 use crate::model::{Observed, Unseen};
 
-/// The package's place, then the GPU operator's (nvidia-container-toolkit d34b3046, 2026-08-21).
-const PLACES: [&str; 2] = [
-    "/etc/nvidia-container-runtime/config.toml",
-    "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml",
-];
 const LIMIT: usize = 1 << 18;
 
 /// The configuration of the toolkit; `None`: there is no such file. Where both places have one and these differ,
