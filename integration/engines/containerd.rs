@@ -65,7 +65,7 @@ fn up(machine: &Machine) {
     lay::cdi(machine);
     lay::legacy(machine);
     lay::library(machine);
-    machine.serve(&["containerd"], "ctr version");
+    machine.serve("containerd", "ctr version");
     let tar = lay::root_of_images(machine);
     let changes = CUDA.map(|change| format!("--change '{change}'")).join(" ");
     let archive = machine.shared("images.tar");

@@ -126,13 +126,19 @@ impl Machine {
     }
 
     /// Starts a daemon in the machine and waits until a command succeeds.
-    pub(super) fn serve(&self, words: &[&str], is_up: &str) {
-        let log = self.log_of(words[0]);
-        let script = format!("{} </dev/null >>{} 2>&1 & wait_for() {{ {is_up}; }}
-            n=0; until wait_for >/dev/null 2>&1; do kill -0 $! && [ $n -lt {} ] || exit 1; n=$((n+1)); sleep 0.05; done",
-            words.join(" "), log.display(), PATIENCE.as_millis() / 50);
-        let ended = self.run(["sh", "-c", &script]).end();
-        assert!(ended.status.success(), "{} does not come up: {ended:?}\n{}", words[0], self.said(words[0]));
+    pub(super) fn serve(&self, daemon: &str, is_up: &str) {
+        let log = self.log_of(daemon);
+        self.shell(&format!("{daemon} </dev/null >>{} 2>&1 &", log.display()));
+        self.wait_until(is_up);
+    }
+
+    /// Waits until a shell's command succeeds.
+    pub(super) fn wait_until(&self, command: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.run(["sh", "-c", command]).end().status.success() {
+            assert!(Instant::now() < until, "in vain: {command}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     fn log_of(&self, daemon: &str) -> PathBuf {
