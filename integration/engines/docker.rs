@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::lay::{self, CUDA, NODES};
 use super::machine::{LIBEXEC, LOG, Machine};
-use super::rows::{self, Becomes, LIBRARY, NO_UVM, RAW, RAW_AND_LIBRARY, Row, STRICT, Shows, row};
+use super::rows::{self, Becomes, LIBRARY, MISSING, NO_UVM, RAW, RAW_AND_LIBRARY, Row, STRICT, Shows, UNWRITABLE, row};
 use crate::support::process::Ended;
 
 const COMMON: &[Row] = &[
@@ -66,6 +66,25 @@ const CDI: &[Row] = &[
     },
 ];
 
+/// The program is the runtime itself: without it docker starts no container.
+const FAULTS: &[Row] = &[
+    Row {
+        changes: MISSING,
+        ..row("no GPU wanted, the programs missing", "plain", &[], Becomes::Fails("gpu-preflight-runtime"))
+    },
+    Row {
+        changes: (
+            "mv /usr/libexec/gpu-preflight/gpu-preflight-hook /run/",
+            "mv /run/gpu-preflight-hook /usr/libexec/gpu-preflight/",
+        ),
+        ..row("forgotten, the name of the hook missing", "cuda", &[], Becomes::Refused(10, "gpu-not-requested"))
+    },
+    Row {
+        changes: UNWRITABLE,
+        ..row("forgotten, the log not to be written", "cuda", &[], Becomes::Fails("start refused [gpu-not-requested]"))
+    },
+];
+
 /// The same through crun: what reaches the user is the exit code.
 const CRUN: &[Row] = &[
     row("by the legacy hook, crun", "cuda", &["--runtime=with-crun", "--gpus", "all"], Becomes::Given("legacy-hook")),
@@ -111,6 +130,7 @@ fn docker_20_starts_the_right_and_refuses_the_wrong() {
     let Some(machine) = Machine::debian_12(&["docker", "dockerd", "containerd", "runc", "crun"]) else { return };
     up(&machine);
     rows::check(&machine, "docker 20.10, runc", LOG, SHOWS, COMMON, |row| run(&machine, row));
+    rows::check(&machine, "docker 20.10, runc", LOG, SHOWS, FAULTS, |row| run(&machine, row));
     rows::check(&machine, "docker 20.10, runc", LOG, SHOWS, ALLOWED, |row| run(&machine, row));
     let shows = Shows { setting: None, ..SHOWS };
     rows::check(&machine, "docker 20.10, crun", LOG, shows, CRUN, |row| run(&machine, row));
@@ -124,6 +144,7 @@ fn docker_26_starts_the_right_and_refuses_the_wrong() {
     let Some(machine) = Machine::debian_13() else { return };
     up(&machine);
     rows::check(&machine, "docker 26, runc", LOG, SHOWS, COMMON, |row| run(&machine, row));
+    rows::check(&machine, "docker 26, runc", LOG, SHOWS, FAULTS, |row| run(&machine, row));
     rows::check(&machine, "docker 26, runc", LOG, SHOWS, CDI, |row| run(&machine, row));
     let shows = Shows { setting: None, ..SHOWS };
     rows::check(&machine, "docker 26, crun", LOG, shows, CRUN, |row| run(&machine, row));

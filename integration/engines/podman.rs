@@ -2,7 +2,7 @@
 
 use super::lay::{self, CUDA, NODES};
 use super::machine::{LOG, Machine};
-use super::rows::{self, Becomes, LIBRARY, NO_UVM, RAW, RAW_AND_LIBRARY, Row, STRICT, Shows, row};
+use super::rows::{self, Becomes, LIBRARY, MISSING, NO_UVM, RAW, RAW_AND_LIBRARY, Row, STRICT, Shows, UNWRITABLE, row};
 use crate::support::process::Ended;
 
 /// NVIDIA's own file for podman, as long as a row runs: it injects into every container that asks.
@@ -51,6 +51,32 @@ const ROWS: &[Row] = &[
             &["--device=nvidia.com/gpu=all"],
             Becomes::Refused(12, "uvm-module-not-loaded"),
         )
+    },
+];
+
+const CRASHES: (&str, &str) = (
+    r"cd /usr/libexec/gpu-preflight; mv gpu-preflight-hook kept
+      printf '#!/bin/sh\nkill -SEGV $$\n' >gpu-preflight-hook; chmod 755 gpu-preflight-hook",
+    "cd /usr/libexec/gpu-preflight; mv kept gpu-preflight-hook",
+);
+
+const HANGS: (&str, &str) = (
+    r"cd /usr/libexec/gpu-preflight; mv gpu-preflight-hook kept
+      printf '#!/bin/sh\nexec sleep 60\n' >gpu-preflight-hook; chmod 755 gpu-preflight-hook",
+    "cd /usr/libexec/gpu-preflight; mv kept gpu-preflight-hook",
+);
+
+/// What becomes of a hook that fails is podman's to decide, but for the log.
+const FAULTS: &[Row] = &[
+    Row { changes: MISSING, ..row("forgotten, the hook missing", "cuda", &[], Becomes::Unlogged) },
+    Row {
+        changes: CRASHES,
+        ..row("no GPU wanted, the hook crashes", "plain", &[], Becomes::Fails("segmentation fault"))
+    },
+    Row { changes: HANGS, ..row("no GPU wanted, the hook hangs", "plain", &[], Becomes::Fails("timeout of 5")) },
+    Row {
+        changes: UNWRITABLE,
+        ..row("forgotten, the log not to be written", "cuda", &[], Becomes::Fails("start refused [gpu-not-requested]"))
     },
 ];
 
@@ -139,6 +165,7 @@ const CRUN: Shows = Shows { code: 126, setting: None };
 fn as_root(machine: &Machine, name: &str) {
     let podman = Podman::up(machine, ROOT);
     rows::check(machine, &format!("{name}, runc"), LOG, RUNC, ROWS, |row| podman.run("runc", row));
+    rows::check(machine, &format!("{name}, runc"), LOG, RUNC, FAULTS, |row| podman.run("runc", row));
     rows::check(machine, &format!("{name}, crun"), LOG, CRUN, ROWS, |row| podman.run("crun", row));
     podman.builds();
     let logged = machine.decisions(LOG);

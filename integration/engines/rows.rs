@@ -22,6 +22,8 @@ pub(super) enum Becomes {
     Warned(&'static str),
     /// It runs without a node, as this was to be ignored.
     Overridden(&'static str),
+    /// It does not run, the engine shows these words, and nothing is logged.
+    Fails(&'static str),
     /// It is refused with this exit code of the hook, for this.
     Refused(u8, &'static str),
 }
@@ -63,6 +65,14 @@ pub(super) const NO_UVM: (&str, &str) = (
     "mv /run/nvidia_uvm /sys/module/nvidia_uvm; cat /run/devices >/proc/devices
      mknod -m 666 /dev/nvidia-uvm c 511 0; mknod -m 666 /dev/nvidia-uvm-tools c 511 1",
 );
+
+/// The programs have gone, and what calls them is still registered.
+pub(super) const MISSING: (&str, &str) =
+    ("mv /usr/libexec/gpu-preflight /usr/libexec/gone", "mv /usr/libexec/gone /usr/libexec/gpu-preflight");
+
+/// The log cannot be written.
+pub(super) const UNWRITABLE: (&str, &str) =
+    ("rm -rf /var/log/gpu-preflight; : >/var/log/gpu-preflight", "rm /var/log/gpu-preflight");
 
 /// The driver's nodes are not for everybody (`NVreg_DeviceFileMode=0660`).
 pub(super) const STRICT: (&str, &str) = ("chmod 660 /dev/nvidia*", "chmod 666 /dev/nvidia*");
@@ -114,13 +124,18 @@ fn judge(row: &Row, shows: Shows, ended: &Ended, logged: &[Value]) -> Result<(),
         let idle = runs(ended, "absent") && logged.is_empty();
         return if idle { Ok(()) } else { Err("expected to run, unlogged".to_owned()) };
     }
+    if let Becomes::Fails(words) = row.becomes {
+        let ran = ended.code() == 0 || ended.stdout.contains("the container runs");
+        let fails = !ran && logged.is_empty() && ended.stderr.contains(words);
+        return if fails { Ok(()) } else { Err(format!("expected to fail with {words:?}, unlogged")) };
+    }
     let [decision] = logged else { return Err(format!("{} decisions are logged", logged.len())) };
     let list = |name: &str| decision[name].as_array().cloned().unwrap_or_default();
     let of = |severity: &str| -> Vec<Value> {
         list("findings").into_iter().filter(|f| f["severity"] == severity).map(|f| f["id"].clone()).collect()
     };
     let holds = match row.becomes {
-        Becomes::Unlogged => true,
+        Becomes::Unlogged | Becomes::Fails(_) => true,
         Becomes::Given(way) => runs(ended, "granted") && decision["gpu_given"] == way,
         Becomes::Allowed(way) => decision["gpu_given"] == way,
         Becomes::Warned(id) => runs(ended, "absent") && of("warning").iter().any(|found| found == id),
