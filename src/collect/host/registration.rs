@@ -194,7 +194,9 @@ struct Information {
 }
 
 fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemon {
-    let Some(entry) = entries.iter().find(|entry| entry.way != EntryWay::HooksDirectory) else { return Daemon::None };
+    let Some(entry) = entries.iter().find(|entry| entry.way != EntryWay::HooksDirectory) else {
+        return if engine.kind == EngineKind::Docker && !host.laid_out { lingers() } else { Daemon::None };
+    };
     match engine.kind {
         // each command reads the files anew
         EngineKind::Podman => Daemon::None,
@@ -205,10 +207,20 @@ fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemo
     }
 }
 
+fn information() -> Result<Information, Silent> {
+    Api::socket(Path::new("/var/run/docker.sock")).json("/info")
+}
+
+/// Whether a docker whose file does not name ours calls it all the same.
+fn lingers() -> Daemon {
+    let Ok(information) = information() else { return Daemon::None };
+    let path = information.runtimes.get(&information.default_runtime).and_then(|runtime| runtime.get("path")?.as_str());
+    if path.is_some_and(is_our_runtime) { Daemon::Lingers } else { Daemon::None }
+}
+
 /// What dockerd says itself.
 fn asked(entry: &Entry) -> Daemon {
-    let api = Api::socket(Path::new("/var/run/docker.sock"));
-    match api.json::<Information>("/info") {
+    match information() {
         Err(Silent::Nobody | Silent::Absent) => Daemon::Unknown("it does not run".to_owned()),
         Err(Silent::Failed(unseen)) => Daemon::Unknown(unseen.reason),
         Ok(information) if entry.way == EntryWay::BehindNvidia => {
