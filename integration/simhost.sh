@@ -11,6 +11,10 @@
 #   MODULES="nvidia …"      the kernel modules that are loaded
 #   UVM_MAJOR=511           the number that the kernel gave nvidia-uvm
 #   SPOIL='rm dev/nvidia0'  a shell command that spoils the host, run in its root before it is used
+#   FRESH=DIR               `run` only: the machine's own files, to be written at will: what the command writes is
+#                           gone with it, but for DIR, which it sees at the same place. Below DIR, on a real disk,
+#                           lie what engines cannot have on an overlay, /home and /run. Its processes end with it.
+#   ROOT=TREE               with FRESH: the files of TREE, another Debian's, in place of this machine's
 #
 # `run` needs root: in a mount namespace of its own /proc/driver, /proc/devices, /sys/module, the PCI bus and
 # the driver's libraries are mounted over this machine's, and /dev is a new one with real nodes. Opening one
@@ -25,6 +29,8 @@ GPU_ID=${GPU_ID-0x2330}
 MODULES=${MODULES-nvidia nvidia_uvm nvidia_modeset nvidia_drm}
 UVM_MAJOR=${UVM_MAJOR-511}
 SPOIL=${SPOIL-}
+FRESH=${FRESH-}
+ROOT=${ROOT-/}
 ARCH=$(uname -m)
 LIBRARIES=usr/lib/$ARCH-linux-gnu
 
@@ -144,11 +150,44 @@ mount_cgroups() {
   done </proc/self/cgroup
 }
 
+# A root of its own. A tmpfs takes what is written: an overlay's upper directory may not lie below its lower one.
+enter_root() { # HOST: is at /mnt then
+  local base=$FRESH/.root name
+  local new=$base/root
+  mkdir -p "$base"
+  mount -t tmpfs -o mode=755 tmpfs "$base"
+  mkdir "$base/upper" "$base/work" "$new"
+  mount -t overlay -o "lowerdir=$ROOT,upperdir=$base/upper,workdir=$base/work" overlay "$new"
+  for name in proc sys dev; do mount --rbind "/$name" "$new/$name"; done
+  mkdir -p "$new$FRESH"
+  mount --bind "$FRESH" "$new$FRESH"
+  for name in var/lib/docker var/lib/containers var/lib/containerd home run; do
+    mkdir -p "$FRESH/$name" "$new/$name"
+    mount --bind "$FRESH/$name" "$new/$name"
+  done
+  # Engines without root may mount a proc and a sysfs only where a whole one is in sight: these will be covered.
+  mkdir -p "$new/.whole/proc" "$new/.whole/sys"
+  mount -t proc proc "$new/.whole/proc"
+  mount -t sysfs sysfs "$new/.whole/sys"
+  mount --move "$1" "$new/mnt"
+  cd "$new"
+  mkdir .old
+  pivot_root . .old
+  umount -l /.old
+  rmdir /.old
+}
+
 mounted() { # CMD...: inside the namespace
   local here=$PWD host
-  host=$(mktemp -d)
+  host=$(mktemp -d ${FRESH:+-p "$FRESH"})
   mount -t tmpfs -o mode=755 tmpfs "$host"
   lay "$host"
+  if [ -n "$FRESH" ]; then
+    enter_root "$host"
+    rmdir "$host"
+    here=$FRESH
+    host=/mnt
+  fi
   cd "$here"
   cover "$host/proc/driver" /proc/driver
   cover "$host/proc/devices" /proc/devices
@@ -161,7 +200,7 @@ mounted() { # CMD...: inside the namespace
   mount_cgroups
   mount_dev "$host"
   umount -l "$host"
-  rmdir "$host"
+  [ -n "$FRESH" ] || rmdir "$host"
   exec "$@"
 }
 
@@ -169,8 +208,10 @@ case ${1-} in
   lay) lay "${2:?usage: simhost.sh lay DIR}" ;;
   run)
     shift
-    export GPUS DRIVER GPU_NAME GPU_ID MODULES UVM_MAJOR SPOIL
-    exec unshare --mount --propagation private "${BASH_SOURCE[0]}" mounted "$@"
+    export GPUS DRIVER GPU_NAME GPU_ID MODULES UVM_MAJOR SPOIL FRESH ROOT
+    own=()
+    [ -z "$FRESH" ] || own=(--pid --fork --kill-child --mount-proc)
+    exec unshare --mount --propagation private "${own[@]}" "${BASH_SOURCE[0]}" mounted "$@"
     ;;
   mounted)
     shift

@@ -22,8 +22,9 @@ for arg in "$@"; do
 done
 
 if [ "$(id -u)" -eq 0 ]; then
-  need cc=gcc readelf=binutils strace=strace runc=runc crun=crun unshare=util-linux podman=podman dockerd=docker.io \
-    containerd=containerd docker-registry=docker-registry lxc-start=lxc
+  need cc=gcc readelf=binutils strace=strace runc=runc crun=crun unshare=util-linux podman=podman \
+    newuidmap=uidmap dockerd=docker.io containerd=containerd docker-registry=docker-registry lxc-start=lxc
+  need_trixie
   export GPU_PREFLIGHT_TEST_SKIPS=forbidden
 fi
 

@@ -25,3 +25,18 @@ need_cargo_deny() {
   fi
   PATH=$(realpath "$tools")/bin:$PATH
 }
+
+# A Debian 13, for engines newer than this machine's; GPU_PREFLIGHT_TEST_TRIXIE names it.
+need_trixie() {
+  local tree=${CARGO_TARGET_DIR:-target}/trixie
+  if [ ! -e "$tree" ]; then
+    need debootstrap=debootstrap
+    rm -rf "$tree.new"
+    debootstrap --variant=minbase --include=ca-certificates,runc,crun,podman,uidmap,docker.io,docker-cli,docker-buildx,docker-compose,containerd \
+      trixie "$tree.new" http://deb.debian.org/debian >"$tree.log" || { tail "$tree.log" >&2; return 1; }
+    rm -rf "$tree.new/var/cache/apt/archives"
+    mv "$tree.new" "$tree"
+  fi
+  GPU_PREFLIGHT_TEST_TRIXIE=$(realpath "$tree")
+  export GPU_PREFLIGHT_TEST_TRIXIE
+}

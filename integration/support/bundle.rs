@@ -207,7 +207,7 @@ fn push(list: &mut Value, item: Value) {
 }
 
 /// A glibc image's bones, and one static program.
-fn lay_rootfs(rootfs: &Path) {
+pub(crate) fn lay_rootfs(rootfs: &Path) {
     for dir in ["dev", "proc", "sys", "tmp", "etc", &libraries()] {
         std::fs::create_dir_all(rootfs.join(dir)).expect("directories");
     }

@@ -89,6 +89,15 @@ pub fn leads_to_ours(text: &str) -> bool {
     })
 }
 
+/// Without ours the file names no default runtime. A reload leaves a running docker the one it has then (20.10 and 26,
+/// measured 2026-11), and one that is gone from the runtimes ends docker 20.10 with a panic.
+pub fn loses_its_default(now: &str, after: Option<&str>) -> bool {
+    let default = |text: &str| {
+        Document::parse(Some(text)).ok().and_then(|document| document.text("default-runtime").map(str::to_owned))
+    };
+    default(now).as_deref() == Some(RUNTIME_NAME) && after.and_then(default).is_none()
+}
+
 fn entry<'d>(document: &'d Document, name: &str) -> Option<&'d Value> {
     document.value().get("runtimes")?.get(name)
 }
@@ -184,6 +193,16 @@ mod tests {
         assert_eq!(register(Some(&with), default).as_deref(), Ok(with.as_str()), "twice is once");
         assert!(leads_to_ours(&with));
         unregister(&with, Some(text), false).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_default_that_was_ours_alone_is_lost_and_one_that_comes_back_is_not() {
+        let ours = register(Some(r#"{"iptables": false}"#), true).unwrap();
+        assert!(loses_its_default(&ours, Some(r#"{"iptables": false}"#)));
+        assert!(loses_its_default(&ours, None));
+        assert!(!loses_its_default(&ours, Some(r#"{"default-runtime": "runc"}"#)));
+        let beside = register(None, false).unwrap();
+        assert!(!loses_its_default(&beside, None));
     }
 
     #[test]

@@ -6,9 +6,10 @@
 
 use std::fmt::Write as _;
 
+use crate::model::container::{EngineName, Scheduler};
 use crate::model::report::{Remedy, Unjudged};
 use crate::model::wording::{cut, quote, without_forbidden_phrases};
-use crate::model::{Action, Finding, Report, Severity};
+use crate::model::{Action, Container, Finding, Report, Severity};
 
 /// The first line has at most this many bytes.
 pub const FIRST_LINE: usize = 400;
@@ -21,20 +22,24 @@ const FURTHER: usize = 3;
 
 /// What the hook says of a container that it refuses, or (`refused` is false) would refuse if it were
 /// not told only to warn. `unknown`: what refuses it where no error does; `notes`: what is wrong with the
-/// configuration, since a file that does not count may be why.
+/// configuration, since a file that does not count may be why; `overrides`: [`setting_by`], if any counts.
 pub fn hook(
     report: &Report,
     unknown: Option<&Unjudged>,
     notes: &[String],
-    allow_override: bool,
+    overrides: Option<&str>,
     refused: bool,
 ) -> String {
     let errors = report.counted().filter(|f| f.severity == Severity::Error).count();
     let mut text = match (report.first_error(), unknown) {
-        (Some(error), _) => first_line(error, errors == 1, allow_override, refused),
-        (None, Some(unknown)) => unknown_line(unknown, allow_override, refused),
+        (Some(error), _) => first_line(error, errors == 1, overrides, refused),
+        (None, Some(unknown)) => unknown_line(unknown, overrides, refused),
         (None, None) => return String::new(),
     };
+    let command = report.first_error().and_then(|error| error.remedy.first()?.command.as_deref());
+    if let Some(command) = command.filter(|command| !text.contains(command)) {
+        let _ = write!(text, "\ndo: {}", cut(command, FIRST_LINE));
+    }
     if let Some(error) = report.first_error().filter(|_| errors == 1) {
         let others: Vec<&str> = error.remedy.iter().skip(1).map(|way| way.text.as_str()).collect();
         let others: Vec<&str> = others.into_iter().filter(|way| !text.contains(way)).collect();
@@ -57,11 +62,11 @@ pub fn hook(
     text
 }
 
-fn first_line(error: &Finding, only: bool, allow_override: bool, refused: bool) -> String {
+fn first_line(error: &Finding, only: bool, overrides: Option<&str>, refused: bool) -> String {
     let head = head(error.id, refused);
     // To ignore one of several would not help.
     let setting = if only { format!("GPU_PREFLIGHT_IGNORE={}", error.id) } else { "GPU_PREFLIGHT=warn".to_owned() };
-    let tail = tail(&setting, allow_override);
+    let tail = tail(&setting, overrides);
     let room = FIRST_LINE.saturating_sub(head.len() + tail.len() + 3);
     let remedy = steps(&error.remedy, room.saturating_sub(error.message.len()));
     let remedy = remedy.as_str();
@@ -72,21 +77,27 @@ fn first_line(error: &Finding, only: bool, allow_override: bool, refused: bool) 
     format!("{head}{message}.{gap}{remedy} {tail}")
 }
 
-/// The one next step, and behind it, if it fits, what the caller may set instead: who forgot nothing, and
-/// works on the CPU, has nothing to repair.
+/// The one next step, with its command, and behind it what the caller may set instead: who forgot nothing, and
+/// works on the CPU, has nothing to repair. Of these, what fits.
 fn steps(remedy: &[Remedy], room: usize) -> String {
-    let text = |remedy: &Remedy| remedy.text.clone();
-    let first = remedy.first().map_or_else(String::new, text);
+    let Some(first) = remedy.first() else { return String::new() };
+    let mut steps = first.text.clone();
+    if let Some(command) = &first.command {
+        let whole = format!("{} ({command}).", first.text.trim_end_matches('.'));
+        if whole.len() < room {
+            steps = whole;
+        }
+    }
     match remedy.get(1).filter(|second| second.action == Action::ChangeEnvironment) {
-        Some(second) if first.len() + second.text.len() < room => format!("{first} {}", second.text),
-        _ => first,
+        Some(second) if steps.len() + second.text.len() < room => format!("{steps} {}", second.text),
+        _ => steps,
     }
 }
 
-fn unknown_line(unknown: &Unjudged, allow_override: bool, refused: bool) -> String {
+fn unknown_line(unknown: &Unjudged, overrides: Option<&str>, refused: bool) -> String {
     let head = head(unknown.check, refused);
     // More than one check may lack the same fact, so that to ignore one of them would not help.
-    let tail = tail("GPU_PREFLIGHT=warn", allow_override);
+    let tail = tail("GPU_PREFLIGHT=warn", overrides);
     let message = format!(
         "{} could not be seen ({}: {}), and the policy refuses what is unknown.",
         unknown.fact,
@@ -102,11 +113,22 @@ fn head(id: &str, refused: bool) -> String {
     format!("gpu-preflight: start {act} [{id}]: ")
 }
 
-fn tail(setting: &str, allow_override: bool) -> String {
-    if allow_override {
-        format!("To start anyway: -e {setting}.")
-    } else {
-        "Overrides are switched off on this machine.".to_owned()
+fn tail(setting: &str, overrides: Option<&str>) -> String {
+    match overrides {
+        Some(by) => format!("To start anyway: {by} {setting}."),
+        None => "Overrides are switched off on this machine.".to_owned(),
+    }
+}
+
+/// By what a variable is set, in the words of who started the container.
+pub fn setting_by(container: &Container) -> &'static str {
+    match (container.scheduler, container.engine) {
+        (Some(Scheduler::Kubernetes), _) | (None, EngineName::Crio) => "in the container's env",
+        (Some(Scheduler::Nomad | Scheduler::Ecs), _) => "in the task's environment",
+        (Some(Scheduler::Slurm), _) => "in the job's environment",
+        // ctr has no short form
+        (None, EngineName::Containerd) => "--env",
+        (None, EngineName::Docker | EngineName::Podman | EngineName::Unknown) => "-e",
     }
 }
 
@@ -140,7 +162,7 @@ mod tests {
         let set = |action| Remedy { action, text: "For work on the CPU set V=void.".to_owned(), command: None };
         error.remedy.push(set(Action::ChangeEnvironment));
         let line = |error: &Finding| {
-            let text = hook(&report(vec![error.clone()]), None, &[], true, true);
+            let text = hook(&report(vec![error.clone()]), None, &[], Some("-e"), true);
             text.lines().next().unwrap_or_default().to_owned()
         };
         assert!(line(&error).contains("Give it one. For work on the CPU set V=void. To start"), "{}", line(&error));
@@ -152,13 +174,40 @@ mod tests {
     }
 
     #[test]
+    fn the_command_of_the_step_is_there_to_be_copied() {
+        let mut error = error("uvm-major-mismatch", "stale", "Make it anew.");
+        error.remedy[0].command = Some("nvidia-ctk cdi generate".to_owned());
+        let lines = |error: &Finding| {
+            let text = hook(&report(vec![error.clone()]), None, &[], Some("-e"), true);
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let short = lines(&error);
+        assert!(short[0].contains(": stale. Make it anew (nvidia-ctk cdi generate). To start"), "{short:?}");
+        assert_eq!(short.len(), 1);
+        error.message = "m".repeat(FIRST_LINE - 150);
+        let long = lines(&error);
+        assert!(long[0].contains("m. Make it anew. To start") && long[0].len() <= FIRST_LINE, "{long:?}");
+        assert_eq!(long[1], "do: nvidia-ctk cdi generate");
+    }
+
+    #[test]
+    fn the_override_is_set_in_the_words_of_who_started_the_container() {
+        let of = |engine, scheduler| setting_by(&Container { engine, scheduler, ..Container::default() });
+        assert_eq!(of(EngineName::Docker, None), "-e");
+        assert_eq!(of(EngineName::Containerd, None), "--env");
+        assert_eq!(of(EngineName::Containerd, Some(Scheduler::Kubernetes)), "in the container's env");
+        let text = hook(&report(vec![error("a", "b", "c.")]), None, &[], Some("in the container's env"), true);
+        assert!(text.ends_with("To start anyway: in the container's env GPU_PREFLIGHT_IGNORE=a.\n"), "{text}");
+    }
+
+    #[test]
     fn the_other_ways_out_stand_on_a_line_of_their_own() {
         let mut error = error("framework-cuda-newer-than-driver", "too new", "Install driver 2.");
         let way = |text: &str| Remedy { action: Action::ChangeImage, text: text.to_owned(), command: None };
         error.remedy.extend([way("Use an older image."), way("Add compat.")]);
-        let text = hook(&report(vec![error.clone()]), None, &[], true, true);
+        let text = hook(&report(vec![error.clone()]), None, &[], Some("-e"), true);
         assert_eq!(text.lines().nth(1), Some("or: Use an older image. Add compat."), "{text}");
-        let two = hook(&report(vec![error.clone(), error]), None, &[], true, true);
+        let two = hook(&report(vec![error.clone(), error]), None, &[], Some("-e"), true);
         assert!(!two.contains("or: "), "{two}");
     }
 
@@ -168,7 +217,7 @@ mod tests {
             &report(vec![error("uvm-node-missing", "/dev/nvidia-uvm is absent", "Load nvidia_uvm.")]),
             None,
             &[],
-            true,
+            Some("-e"),
             true,
         );
         assert_eq!(
@@ -179,8 +228,13 @@ mod tests {
 
     #[test]
     fn long_messages_leave_room_for_the_way_out_and_the_override() {
-        let line =
-            hook(&report(vec![error("uvm-node-missing", &"m".repeat(1000), &"r".repeat(1000))]), None, &[], true, true);
+        let line = hook(
+            &report(vec![error("uvm-node-missing", &"m".repeat(1000), &"r".repeat(1000))]),
+            None,
+            &[],
+            Some("-e"),
+            true,
+        );
         assert!(line.trim_end().len() <= FIRST_LINE, "{}", line.len());
         assert!(
             line.contains("mmm...")
@@ -192,7 +246,7 @@ mod tests {
     #[test]
     fn further_errors_are_named_and_all_of_it_stays_small() {
         let many = (0..50).map(|_| error("uvm-node-missing", &"x\u{e9}".repeat(2000), "y.")).collect();
-        let text = hook(&report(many), None, &[], false, true);
+        let text = hook(&report(many), None, &[], None, true);
         assert!(text.len() <= ALL + 1);
         assert_eq!(text.lines().count(), 1 + FURTHER);
         assert!(text.contains("switched off"));
@@ -201,7 +255,7 @@ mod tests {
     #[test]
     fn of_several_errors_none_is_said_to_be_all_that_stands_in_the_way() {
         let two = vec![error("uvm-module-not-loaded", "a", "b."), error("uvm-node-missing", "c", "d.")];
-        let text = hook(&report(two), None, &["/etc/x.toml does not count: it is broken".to_owned()], true, true);
+        let text = hook(&report(two), None, &["/etc/x.toml does not count: it is broken".to_owned()], Some("-e"), true);
         assert!(text.lines().next().is_some_and(|line| line.ends_with("-e GPU_PREFLIGHT=warn.")), "{text}");
         assert!(text.ends_with("\nnote: /etc/x.toml does not count: it is broken\n"), "{text}");
     }
@@ -209,7 +263,7 @@ mod tests {
     #[test]
     fn no_phrase_gets_out_whatever_is_quoted() {
         for phrase in FORBIDDEN {
-            let text = hook(&report(vec![error("a", &phrase.to_uppercase(), phrase)]), None, &[], true, false);
+            let text = hook(&report(vec![error("a", &phrase.to_uppercase(), phrase)]), None, &[], Some("-e"), false);
             assert!(!text.to_lowercase().contains(phrase), "{text}");
             assert!(text.contains("would be refused (mode warn)"));
         }
@@ -225,7 +279,7 @@ mod tests {
             source: "/proc/7/root".into(),
             reason: "late".into(),
         };
-        let text = hook(&report(Vec::new()), Some(&unknown), &[], true, true);
+        let text = hook(&report(Vec::new()), Some(&unknown), &[], Some("-e"), true);
         assert!(
             text.starts_with("gpu-preflight: start refused [gpu-node-missing]: container.devices could not be seen"),
             "{text}"

@@ -12,6 +12,7 @@ const NO_CHECK: &str = "{file} names {program}, which is absent: {engine} passes
 const UNSOUND: &str = "{program}: {reason}";
 const UNAWARE: &str = "{file} registers the hook, and the running {engine} does not have it yet: {reason}";
 const OLDER: &str = "{file} was changed after {engine} was started, which reads it at its start only";
+const LINGERS: &str = "{file} does not register the hook any more, and the running {engine} calls it: without its program no container starts";
 const OVERWRITTEN: &str = "{file} was written anew by somebody else, without the registration that install put there";
 const NOT_REGISTERED: &str = "{engine} is here, and its containers are not checked";
 const NAMED_ONLY: &str = "{engine} checks only containers that name the runtime gpu-preflight";
@@ -21,6 +22,9 @@ const NOT_SEARCHED: &str = "{file} lies in a directory that {engine} does not se
 const PASSED_BY: &str =
     "containers of {engine} that name the runtime {runtime} are not checked: NVIDIA's runtime calls others";
 const TOO_SHORT: &str = "{file} gives the hook {timeout} s, and the policy lets it wait {wait} s for the driver";
+
+/// docker's configuration.
+const DOCKER: &str = "/etc/docker/daemon.json";
 
 const INSTALL: Step =
     Step { action: Action::ConfigureEngine, text: "Register it.", command: Some("gpu-preflight install {engine}") };
@@ -61,7 +65,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "preflight-not-loaded",
         title: "the engine runs with a configuration older than the registration",
         why: "Containers start unchecked until the engine has read it.",
-        messages: &[UNAWARE, OLDER],
+        messages: &[UNAWARE, OLDER, LINGERS],
         remedy: &[
             Step {
                 action: Action::ConfigureEngine,
@@ -70,7 +74,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::StartService,
-                text: "Restart {engine}; containers that run stay as they are.",
+                text: "Restart {engine}; containers that run stay as they are, docker's only with live-restore.",
                 command: Some("systemctl restart {engine}"),
             },
         ],
@@ -190,8 +194,9 @@ fn program_unsound(facts: &Facts<'_>) -> Judgement {
 fn not_loaded(facts: &Facts<'_>) -> Judgement {
     let registration = registration(facts)?;
     let mut asked = false;
-    for engine in registration.engines.iter().filter(|engine| !engine.entries.is_empty()) {
-        let file = engine.entries.first().map(|entry| entry.file.as_str()).unwrap_or_default();
+    for engine in &registration.engines {
+        // docker alone is asked whether it lingers
+        let file = engine.entries.first().map_or(DOCKER, |entry| entry.file.as_str());
         let failure = match &engine.daemon {
             Daemon::None | Daemon::Unknown(_) => continue,
             Daemon::Current => {
@@ -202,8 +207,10 @@ fn not_loaded(facts: &Facts<'_>) -> Judgement {
                 Failure::new(Severity::Error, UNAWARE).foreign("file", file).arg("reason", reason)
             }
             Daemon::Older(file) => Failure::new(Severity::Warning, OLDER).foreign("file", file),
+            Daemon::Lingers => Failure::new(Severity::Warning, LINGERS).foreign("file", file),
         };
-        let reads_again = engine.engine == EngineKind::Docker;
+        let lingers = engine.daemon == Daemon::Lingers;
+        let reads_again = engine.engine == EngineKind::Docker && !lingers;
         let only: &[Action] = if reads_again { &[Action::ConfigureEngine] } else { &[Action::StartService] };
         return failure.arg("engine", word(engine.engine)).only(only).found();
     }
@@ -354,6 +361,16 @@ mod tests {
             let others = CHECKS.iter().filter(|check| check.id != id);
             others.for_each(|check| world.silent(check.id));
         }
+    }
+
+    #[test]
+    fn a_docker_that_was_only_reloaded_after_uninstall_still_needs_the_program() {
+        let mut world = registered();
+        let docker = &mut of(&mut world).engines[0];
+        docker.entries.clear();
+        docker.daemon = Daemon::Lingers;
+        let failure = world.failure("preflight-not-loaded");
+        assert_eq!((failure.message, failure.severity), (LINGERS, Severity::Warning));
     }
 
     #[test]

@@ -194,7 +194,9 @@ struct Information {
 }
 
 fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemon {
-    let Some(entry) = entries.iter().find(|entry| entry.way != EntryWay::HooksDirectory) else { return Daemon::None };
+    let Some(entry) = entries.iter().find(|entry| entry.way != EntryWay::HooksDirectory) else {
+        return if engine.kind == EngineKind::Docker && !host.laid_out { lingers() } else { Daemon::None };
+    };
     match engine.kind {
         // each command reads the files anew
         EngineKind::Podman => Daemon::None,
@@ -205,10 +207,20 @@ fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemo
     }
 }
 
+fn information() -> Result<Information, Silent> {
+    Api::socket(Path::new("/var/run/docker.sock")).json("/info")
+}
+
+/// Whether a docker whose file does not name ours calls it all the same.
+fn lingers() -> Daemon {
+    let Ok(information) = information() else { return Daemon::None };
+    let path = information.runtimes.get(&information.default_runtime).and_then(|runtime| runtime.get("path")?.as_str());
+    if path.is_some_and(is_our_runtime) { Daemon::Lingers } else { Daemon::None }
+}
+
 /// What dockerd says itself.
 fn asked(entry: &Entry) -> Daemon {
-    let api = Api::socket(Path::new("/var/run/docker.sock"));
-    match api.json::<Information>("/info") {
+    match information() {
         Err(Silent::Nobody | Silent::Absent) => Daemon::Unknown("it does not run".to_owned()),
         Err(Silent::Failed(unseen)) => Daemon::Unknown(unseen.reason),
         Ok(information) if entry.way == EntryWay::BehindNvidia => {
@@ -239,12 +251,19 @@ fn older(tree: &Tree, name: &str, file: &str) -> Daemon {
     let is_it = |pid: &&String| {
         pid.bytes().all(|b| b.is_ascii_digit())
             && short(tree, &format!("/proc/{pid}/comm")).ok().flatten().is_some_and(|comm| comm == name)
+            && !is_dockers_own(tree, pid)
     };
     let Some(pid) = processes.iter().find(is_it) else { return Daemon::Unknown("it does not run".to_owned()) };
     let (Some(started), Ok(Some(stat))) = (started(tree, pid), tree.stat(file)) else {
         return Daemon::Unknown("when it was started could not be read".to_owned());
     };
     if stat.changed > started { Daemon::Older(file.to_owned()) } else { Daemon::Current }
+}
+
+/// Where no containerd runs, dockerd starts one of its own, with a configuration of its own (measured, 20.10 and 26).
+fn is_dockers_own(tree: &Tree, pid: &str) -> bool {
+    let command = short(tree, &format!("/proc/{pid}/cmdline")).ok().flatten();
+    command.is_some_and(|command| command.split('\0').any(|word| word.ends_with("/docker/containerd/containerd.toml")))
 }
 
 /// Seconds since 1970, by the machine's start and the ticks since then: `proc(5)`, 100 a second on every Linux.
@@ -257,4 +276,34 @@ fn started(tree: &Tree, pid: &str) -> Option<i64> {
     let machine = tree.read_text("/proc/stat", 8 << 20).ok()??;
     let boot: i64 = machine.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
     Some(boot + ticks / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::tree::Kind;
+
+    #[test]
+    fn the_containerd_of_docker_reads_another_file_than_the_machines() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("etc/containerd/config.toml", "version = 2\n");
+        put("proc/stat", "btime 1000\n");
+        let process = |pid: u32, command: &str| {
+            put(&format!("proc/{pid}/comm"), "containerd\n");
+            put(&format!("proc/{pid}/cmdline"), command);
+            let fields = vec!["0"; 18].join(" ");
+            put(&format!("proc/{pid}/stat"), &format!("{pid} (containerd) S {fields} 100 0\n"));
+        };
+        let daemon =
+            || older(&Tree::open(dir.path(), Kind::Host).unwrap(), "containerd", "/etc/containerd/config.toml");
+        process(7, "containerd\0--config\0/var/run/docker/containerd/containerd.toml\0--log-level\0info\0");
+        assert_eq!(daemon(), Daemon::Unknown("it does not run".to_owned()));
+        process(8, "/usr/bin/containerd\0");
+        assert_eq!(daemon(), Daemon::Older("/etc/containerd/config.toml".to_owned()));
+    }
 }

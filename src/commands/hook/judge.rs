@@ -128,7 +128,7 @@ fn decide(arguments: &Arguments, files: &Tree, called: &Called, started: Instant
                 &judged.report,
                 policy::essential_unknown(&judged.report),
                 &notes,
-                policy.allow_override,
+                policy.allow_override.then(|| line::setting_by(&judged.gathered.container)),
                 !starts,
             ),
         },

@@ -9,11 +9,12 @@ use crate::model::host::{Engine, EngineKind};
 use crate::model::own::NRI_PLUGINS;
 use crate::policy::Policy;
 use crate::register::wrapper::Wrapper;
-use crate::register::{Trouble, cdi, containerd, docker, hooks_d, nvidia};
+use crate::register::{DIRECTORY, Trouble, cdi, containerd, docker, hooks_d, nvidia};
 
 /// docker's configuration, and where its containers remember their runtime.
 pub(super) const DOCKER: &str = "/etc/docker/daemon.json";
 const DOCKER_DATA: &str = "/var/lib/docker";
+pub(super) const RESTART_DOCKER: &str = "systemctl restart docker";
 const CONTAINERD: &str = "/etc/containerd/config.toml";
 
 /// A file that is to have another text.
@@ -258,8 +259,16 @@ impl Asked<'_> {
             } else {
                 edited(&now).map_err(|trouble| No::Trouble(path.clone(), trouble))?
             };
+            let restarts = engine == EngineName::Docker && docker::loses_its_default(&now, after.as_deref());
             let changes = plan.change(path, Some(now), after, 0o644);
             match engine {
+                EngineName::Docker if restarts => {
+                    plan.next.push(RESTART_DOCKER.to_owned());
+                    plan.notes.push(format!(
+                        "a reload would not do: docker keeps a default runtime that its file no longer names, and docker \
+                         20.10 does not survive it. Until the restart leave {DIRECTORY} where it is"
+                    ));
+                }
                 EngineName::Docker if changes => plan.next.push("systemctl reload docker".to_owned()),
                 EngineName::Containerd if changes && path == CONTAINERD => {
                     plan.next.push("systemctl restart containerd".to_owned());

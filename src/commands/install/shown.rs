@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::plan::{Change, Plan};
+use super::plan::{Change, Plan, RESTART_DOCKER};
 use super::record::{kept, name};
 use crate::cli::{Common, EngineName, Format};
 use crate::commands::output::{print, styled};
@@ -102,7 +102,12 @@ impl Shown {
             self.difference(out, change);
         }
         for next in &plan.next {
-            let _ = writeln!(out, "{:12}then: {next}    (containers that run stay as they are)", "");
+            let run = if next == RESTART_DOCKER {
+                "containers that run stop, unless live-restore is set"
+            } else {
+                "containers that run stay as they are"
+            };
+            let _ = writeln!(out, "{:12}then: {next}    ({run})", "");
         }
         for note in &plan.notes {
             let _ = writeln!(out, "{:12}note: {note}", "");

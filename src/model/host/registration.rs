@@ -91,6 +91,8 @@ pub enum Daemon {
     Current,
     /// It says itself that it does not know our runtime, or has another default.
     Unaware(String),
+    /// It calls our runtime by default, and its file does not name that any more: it was reloaded, not restarted.
+    Lingers,
     /// It was started before its file was last changed; whether it was reloaded since nobody can see.
     Older(String),
 }
