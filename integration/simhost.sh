@@ -10,6 +10,7 @@
 #   GPU_ID=0x2330           their PCI device id
 #   MODULES="nvidia …"      the kernel modules that are loaded
 #   UVM_MAJOR=511           the number that the kernel gave nvidia-uvm
+#   NVML=FILE               what stands for libnvidia-ml, if not a library without code
 #   SPOIL='rm dev/nvidia0'  a shell command that spoils the host, run in its root before it is used
 #
 # `run` needs root: in a mount namespace of its own /proc/driver, /proc/devices, /sys/module, the PCI bus and
@@ -25,6 +26,7 @@ GPU_ID=${GPU_ID-0x2330}
 MODULES=${MODULES-nvidia nvidia_uvm nvidia_modeset nvidia_drm}
 UVM_MAJOR=${UVM_MAJOR-511}
 SPOIL=${SPOIL-}
+NVML=${NVML-}
 ARCH=$(uname -m)
 LIBRARIES=usr/lib/$ARCH-linux-gnu
 
@@ -97,6 +99,7 @@ lay_libraries() {
     cc -shared -nostdlib -Wl,-soname,$name.so.1 -o "$LIBRARIES/$name.so.$DRIVER" -x c /dev/null
     ln -s "$name.so.$DRIVER" "$LIBRARIES/$name.so.1"
   done
+  if [ -n "$NVML" ]; then cp "$NVML" "$LIBRARIES/libnvidia-ml.so.$DRIVER"; fi
 }
 
 lay_nodes() {
@@ -169,7 +172,7 @@ case ${1-} in
   lay) lay "${2:?usage: simhost.sh lay DIR}" ;;
   run)
     shift
-    export GPUS DRIVER GPU_NAME GPU_ID MODULES UVM_MAJOR SPOIL
+    export GPUS DRIVER GPU_NAME GPU_ID MODULES UVM_MAJOR NVML SPOIL
     exec unshare --mount --propagation private "${BASH_SOURCE[0]}" mounted "$@"
     ;;
   mounted)
