@@ -16,6 +16,7 @@ mod image;
 mod layers;
 mod mutations;
 mod nothing;
+mod nvml;
 mod places;
 mod readme;
 mod real;

@@ -10,6 +10,7 @@
 #   GPU_ID=0x2330           their PCI device id
 #   MODULES="nvidia …"      the kernel modules that are loaded
 #   UVM_MAJOR=511           the number that the kernel gave nvidia-uvm
+#   NVML=FILE               what stands for libnvidia-ml, if not a library without code
 #   SPOIL='rm dev/nvidia0'  a shell command that spoils the host, run in its root before it is used
 #   FRESH=DIR               `run` only: the machine's own files, to be written at will: what the command writes is
 #                           gone with it, but for DIR, which it sees at the same place. Below DIR, on a real disk,
@@ -29,6 +30,7 @@ GPU_ID=${GPU_ID-0x2330}
 MODULES=${MODULES-nvidia nvidia_uvm nvidia_modeset nvidia_drm}
 UVM_MAJOR=${UVM_MAJOR-511}
 SPOIL=${SPOIL-}
+NVML=${NVML-}
 FRESH=${FRESH-}
 ROOT=${ROOT-/}
 ARCH=$(uname -m)
@@ -103,6 +105,7 @@ lay_libraries() {
     cc -shared -nostdlib -Wl,-soname,$name.so.1 -o "$LIBRARIES/$name.so.$DRIVER" -x c /dev/null
     ln -s "$name.so.$DRIVER" "$LIBRARIES/$name.so.1"
   done
+  if [ -n "$NVML" ]; then cp "$NVML" "$LIBRARIES/libnvidia-ml.so.$DRIVER"; fi
 }
 
 lay_nodes() {
@@ -208,7 +211,7 @@ case ${1-} in
   lay) lay "${2:?usage: simhost.sh lay DIR}" ;;
   run)
     shift
-    export GPUS DRIVER GPU_NAME GPU_ID MODULES UVM_MAJOR SPOIL FRESH ROOT
+    export GPUS DRIVER GPU_NAME GPU_ID MODULES UVM_MAJOR NVML SPOIL FRESH ROOT
     own=()
     [ -z "$FRESH" ] || own=(--pid --fork --kill-child --mount-proc)
     exec unshare --mount --propagation private "${own[@]}" "${BASH_SOURCE[0]}" mounted "$@"

@@ -69,6 +69,9 @@ pub struct Host {
     /// pids or host names, fit for version control.
     #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_SAVE")]
     pub save: Option<PathBuf>,
+    /// Do not ask the driver's management library (NVML), which wakes GPUs that sleep.
+    #[arg(long, env = "GPU_PREFLIGHT_NO_NVML", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_nvml: bool,
 }
 
 /// Which image, and for what.

@@ -14,6 +14,8 @@ pub(crate) struct SimHost {
     /// What the driver calls the GPUs, and their PCI device id.
     pub(crate) gpu: (&'static str, &'static str),
     pub(crate) modules: &'static str,
+    /// What stands for libnvidia-ml, if not an empty library.
+    pub(crate) nvml: Option<std::path::PathBuf>,
     /// A shell command that spoils it, run in its root.
     pub(crate) spoil: &'static str,
 }
@@ -25,6 +27,7 @@ impl Default for SimHost {
             driver: "550.163.01",
             gpu: ("NVIDIA H100 80GB HBM3", "0x2330"),
             modules: "nvidia nvidia_uvm nvidia_modeset nvidia_drm",
+            nvml: None,
             spoil: "",
         }
     }
@@ -64,6 +67,7 @@ impl SimHost {
             .env("GPU_NAME", self.gpu.0)
             .env("GPU_ID", self.gpu.1)
             .env("MODULES", self.modules)
+            .env("NVML", self.nvml.clone().unwrap_or_default())
             .env("SPOIL", self.spoil)
     }
 }

@@ -1,16 +1,22 @@
 //! `gpu-preflight host`: judges this machine.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::checks;
 use crate::cli::{self, Common};
+use crate::collect::host::nvml::{Library, Source as _};
 use crate::commands::output::{Failed, finish};
 use crate::commands::{saved, setting};
-use crate::model::{Container, Facts, Host, Image, Judged, Place, Report, Verdict};
+use crate::model::host::NvmlGpu;
+use crate::model::{Container, Facts, Host, Image, Judged, Observed, Place, Report, Verdict};
 use crate::policy::{self, Policy};
 use crate::report::answer::Answer;
 use crate::report::json::Subjects;
 use crate::report::profile;
+
+/// A GPU that sleeps takes seconds to answer, one that hangs never does.
+const NVML: Duration = Duration::from_secs(4);
 
 /// What this machine came to, before policy.
 pub(crate) struct Asked {
@@ -20,11 +26,14 @@ pub(crate) struct Asked {
 }
 
 /// Reads and judges.
-pub(crate) fn ask(common: &Common) -> Result<Asked, Failed> {
+pub(crate) fn ask(common: &Common, with_nvml: bool) -> Result<Asked, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
-    let host = setting::machine(common, &tree, &knowledge);
+    let mut host = setting::machine(common, &tree, &knowledge);
+    if with_nvml {
+        ask_nvml(&mut host);
+    }
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
     let judged = checks::judge(&facts);
@@ -33,7 +42,7 @@ pub(crate) fn ask(common: &Common) -> Result<Asked, Failed> {
 
 /// Reads, judges, saves, prints.
 pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
-    let Asked { host, policy, judged } = ask(common)?;
+    let Asked { host, policy, judged } = ask(common, !asked.no_nvml)?;
     let mut report = policy::report(&policy, None, &common.ignore, judged);
     let nothing = nothing_of_nvidia(&host);
     if nothing && report.verdict == Verdict::Pass {
@@ -47,6 +56,31 @@ pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     let answer =
         Answer { host: &target, report: &report, subjects: Subjects { host: Some(&host), ..Subjects::default() } };
     finish("host", &target, &headline, answer, common)
+}
+
+/// Asks NVML, where its driver is loaded: without it the library would have the driver's own helper load modules and
+/// make nodes. What it says of GPUs that files told of is added to them.
+fn ask_nvml(host: &mut Host) {
+    let is_loaded = host.driver.version.seen().is_some_and(Option::is_some);
+    if host.laid_out || !is_loaded {
+        return;
+    }
+    let root = host.driver.root.path.trim_end_matches('/');
+    let library = host.driver.libraries.seen().into_iter().flatten().find(|l| l.name == "libnvidia-ml" && l.current);
+    let file = match library {
+        Some(library) if !root.is_empty() => library.path.as_str(),
+        _ => "libnvidia-ml.so.1",
+    };
+    let nvml = Library { file: file.as_ref() }.read(Instant::now() + NVML);
+    if let Observed::Known(gpus) = &mut host.gpus {
+        for gpu in gpus {
+            let same = |other: &&NvmlGpu| other.pci.as_deref() == Some(gpu.pci.as_str());
+            let Some(said) = nvml.gpus.iter().find(same) else { continue };
+            gpu.memory = said.memory;
+            gpu.uuid = said.uuid.clone().or(gpu.uuid.take());
+        }
+    }
+    host.nvml = Some(nvml);
 }
 
 /// Writes the profile.

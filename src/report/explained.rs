@@ -250,7 +250,8 @@ fn harmless(text: &str) -> String {
 
 /// Names of arguments that people put something for by themselves, as they do in manuals.
 #[cfg(test)]
-const SAID_BY_NAME: [&str; 6] = ["channel", "engine", "instance", "kernel", "node", "spec"];
+const SAID_BY_NAME: [&str; 9] =
+    ["channel", "engine", "healthy", "index", "indices", "instance", "kernel", "node", "spec"];
 
 /// The arguments of a step that would be said by their names alone, where there is no finding to fill them.
 #[cfg(test)]

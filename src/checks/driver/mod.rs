@@ -7,13 +7,21 @@ use crate::model::{Check, Host, Unknown};
 mod kernel_log;
 mod libraries;
 mod loaded;
+mod nvml;
 mod present;
 mod signature;
 mod unloadable;
 
 /// Its checks, in the catalogue's order.
-pub const CHECKS: &[&[Check]] =
-    &[loaded::CHECKS, libraries::CHECKS, unloadable::CHECKS, signature::CHECKS, present::CHECKS, kernel_log::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    loaded::CHECKS,
+    libraries::CHECKS,
+    unloadable::CHECKS,
+    signature::CHECKS,
+    present::CHECKS,
+    kernel_log::CHECKS,
+    nvml::CHECKS,
+];
 
 /// The kernel has the `nvidia` module.
 pub(crate) fn nvidia_loaded(host: &Host) -> Result<bool, Unknown> {

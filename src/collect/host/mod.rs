@@ -23,6 +23,8 @@ mod machine;
 mod mig;
 mod modprobe;
 mod module_files;
+#[cfg(feature = "cli")]
+pub mod nvml;
 mod pci;
 mod platform;
 #[cfg(feature = "cli")]

@@ -43,6 +43,9 @@ pub struct Gpu {
     pub name: Option<String>,
     /// What machine code it runs, where that was told; else name and PCI device tell it, if the tables know them.
     pub compute_capability: Option<ComputeCapability>,
+    /// Bytes of memory, as NVML says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
     /// The driver was told to leave it alone (`NVreg_ExcludedGpus`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub excluded: bool,

@@ -10,6 +10,7 @@ use super::{Observed, Release};
 mod driver;
 mod gpu;
 mod node;
+mod nvml;
 #[cfg(feature = "cli")]
 mod profile;
 mod registration;
@@ -20,6 +21,7 @@ mod unseen;
 pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
 pub use node::{Majors, Node, NodeKind};
+pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
 #[cfg(feature = "cli")]
 pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
@@ -118,6 +120,10 @@ pub struct Host {
     /// How this machine calls our hook; looked at for `status` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registration: Option<Registration>,
+    /// What NVML says of the GPUs; `None`: nobody asked it, since only `host` and `healthcheck` do, and not of a machine
+    /// that is laid out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nvml: Option<Nvml>,
     /// Environment of the machine's first process or of the caller, as far as it speaks of CUDA.
     #[serde(skip)]
     pub environment: Observed<BTreeMap<String, String>>,

@@ -1,0 +1,206 @@
+//! The library itself, as `nvml-wrapper` calls it. Every symbol may be absent, every code unknown, every GPU silent.
+
+use std::ffi::OsStr;
+
+use nvml_wrapper::enum_wrappers::device::{ComputeMode as Mode, EccCounter, MemoryError};
+use nvml_wrapper::enums::device::{SampleValue, UsedGpuMemory};
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::structs::device::FieldId;
+use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
+
+use super::Said;
+use crate::model::host::{ComputeMode, NvmlGpu, NvmlProcess, NvmlTrouble};
+
+/// `NVML_FI_DEV_REMAPPED_PENDING` and `…_FAILURE` (`nvml.h`, 12.4).
+const REMAP_PENDING: u32 = 144;
+const REMAP_FAILED: u32 = 145;
+
+/// `nvmlReturn_t` of what has no code of its own: a symbol that this library lacks.
+const FUNCTION_NOT_FOUND: u32 = 13;
+const UNKNOWN: u32 = 999;
+
+/// Asks for everything, and says it as it comes.
+pub(super) fn talk(file: &OsStr, say: &mut dyn FnMut(&Said)) {
+    calls(say, "nvmlInit_v2");
+    let nvml = match Nvml::builder().lib_path(file).init() {
+        Ok(nvml) => nvml,
+        Err(NvmlError::LibloadingError(error)) => {
+            return say(&Said::Trouble(NvmlTrouble::NotLoaded(error.to_string())));
+        }
+        Err(error) => return say(&Said::Trouble(failed("nvmlInit_v2", &error))),
+    };
+    calls(say, "nvmlSystemGetDriverVersion");
+    if let Ok(version) = nvml.sys_driver_version() {
+        say(&Said::Driver(version));
+    }
+    calls(say, "nvmlSystemGetCudaDriverVersion_v2");
+    if let Ok(version) = nvml.sys_cuda_driver_version() {
+        say(&Said::Cuda(format!("{}.{}", cuda_driver_version_major(version), cuda_driver_version_minor(version))));
+    }
+    calls(say, "nvmlDeviceGetCount_v2");
+    match nvml.device_count() {
+        Ok(count) => {
+            for index in 0..count.min(256) {
+                gpu(&nvml, index, say);
+            }
+        }
+        Err(error) => say(&Said::Trouble(failed("nvmlDeviceGetCount_v2", &error))),
+    }
+    // The process ends here; to be asked to shut down is one more call that may not come back, and the wrapper panics
+    // where a library lacks it.
+    std::mem::forget(nvml);
+}
+
+fn calls(say: &mut dyn FnMut(&Said), name: &str) {
+    say(&Said::Calls(name.to_owned()));
+}
+
+fn gpu(nvml: &Nvml, index: u32, say: &mut dyn FnMut(&Said)) {
+    let call = format!("nvmlDeviceGetHandleByIndex_v2({index})");
+    calls(say, &call);
+    let mut gpu = NvmlGpu { index, ..NvmlGpu::default() };
+    match nvml.device_by_index(index) {
+        Ok(device) => {
+            calls(say, &format!("nvmlDeviceGet…({index})"));
+            describe(&device, &mut gpu);
+        }
+        Err(error) => gpu.trouble = Some(failed(&call, &error)),
+    }
+    say(&Said::Gpu(Box::new(gpu)));
+}
+
+fn describe(device: &Device<'_>, gpu: &mut NvmlGpu) {
+    // what a GPU that is lost answers to the first question, it answers to all
+    match device.uuid() {
+        Ok(uuid) => gpu.uuid = Some(uuid),
+        Err(error @ (NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::Unknown)) => {
+            gpu.trouble = Some(failed("nvmlDeviceGetUUID", &error));
+            return;
+        }
+        Err(_) => {}
+    }
+    gpu.name = device.name().ok();
+    gpu.pci = device.pci_info().ok().map(|pci| address(&pci.bus_id));
+    gpu.minor = device.minor_number().ok();
+    gpu.compute_capability = device.cuda_compute_capability().ok().map(|cc| format!("{}.{}", cc.major, cc.minor));
+    if let Some((total, free)) = memory(device) {
+        (gpu.memory, gpu.memory_free) = (Some(total), Some(free));
+    }
+    gpu.persistent = device.is_in_persistent_mode().ok();
+    gpu.compute_mode = device.compute_mode().ok().map(|mode| match mode {
+        Mode::Default => ComputeMode::Default,
+        Mode::Prohibited => ComputeMode::Prohibited,
+        Mode::ExclusiveThread | Mode::ExclusiveProcess => ComputeMode::Exclusive,
+    });
+    gpu.uncorrectable = device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile).ok();
+    gpu.remap_pending = flag(device, REMAP_PENDING);
+    gpu.remap_failed = flag(device, REMAP_FAILED);
+    gpu.retirement_pending = device.are_pages_pending_retired().ok();
+    gpu.mig = device.mig_mode().ok().map(|mode| mode.current == 1);
+    if gpu.mig == Some(true) {
+        gpu.mig_devices = mig_devices(device);
+    }
+    gpu.processes = device.running_compute_processes().ok().map(|all| {
+        let of = |process: nvml_wrapper::struct_wrappers::device::ProcessInfo| NvmlProcess {
+            pid: process.pid,
+            memory: match process.used_gpu_memory {
+                UsedGpuMemory::Used(bytes) => Some(bytes),
+                UsedGpuMemory::Unavailable => None,
+            },
+        };
+        all.into_iter().map(of).collect()
+    });
+}
+
+/// Bytes, and how many are free. The newer call came with R510 and is refused by some drivers since (nvidia-settings
+/// issue 78); the older one counts what the driver keeps for itself as used.
+fn memory(device: &Device<'_>) -> Option<(u64, u64)> {
+    device.memory_info().ok().map(|memory| (memory.total, memory.free)).or_else(|| older_memory(device))
+}
+
+#[expect(unsafe_code, reason = "the wrapper has the call and no method for it")]
+fn older_memory(device: &Device<'_>) -> Option<(u64, u64)> {
+    use nvml_wrapper_sys::bindings::{nvmlMemory_t, nvmlReturn_enum_NVML_SUCCESS};
+
+    let call = device.nvml().lib().nvmlDeviceGetMemoryInfo.as_ref().ok()?;
+    let mut memory = nvmlMemory_t { total: 0, free: 0, used: 0 };
+    // SAFETY: the handle is the library's own, and the structure is the one that this call fills.
+    let code = unsafe { call(device.handle(), &raw mut memory) };
+    (code == nvmlReturn_enum_NVML_SUCCESS).then_some((memory.total, memory.free))
+}
+
+fn flag(device: &Device<'_>, field: u32) -> Option<bool> {
+    let values = device.field_values_for(&[FieldId(field)]).ok()?;
+    match values.into_iter().next()?.ok()?.value.ok()? {
+        SampleValue::U32(value) => Some(value != 0),
+        SampleValue::U64(value) => Some(value != 0),
+        SampleValue::I64(value) => Some(value != 0),
+        SampleValue::F64(_) => None,
+    }
+}
+
+/// The count is how many there could be; places without one answer that there is none.
+fn mig_devices(device: &Device<'_>) -> Vec<String> {
+    let most = device.mig_device_count().unwrap_or(0).min(64);
+    (0..most).filter_map(|index| device.mig_device_by_index(index).ok()?.uuid().ok()).collect()
+}
+
+/// NVML writes the domain with eight digits and in capitals, the kernel with four.
+fn address(text: &str) -> String {
+    let text = text.to_ascii_lowercase();
+    match text.split_once(':') {
+        Some((domain, rest)) if domain.len() == 8 => format!("{}:{rest}", domain.get(4..).unwrap_or(domain)),
+        _ => text,
+    }
+}
+
+fn failed(call: &str, error: &NvmlError) -> NvmlTrouble {
+    NvmlTrouble::Failed(call.to_owned(), code(error))
+}
+
+/// The number behind the wrapper's word (`nvml.h`, `nvmlReturn_t`).
+fn code(error: &NvmlError) -> u32 {
+    match error {
+        NvmlError::Uninitialized => 1,
+        NvmlError::InvalidArg => 2,
+        NvmlError::NotSupported => 3,
+        NvmlError::NoPermission => 4,
+        NvmlError::NotFound => 6,
+        NvmlError::InsufficientSize(_) => 7,
+        NvmlError::InsufficientPower => 8,
+        NvmlError::DriverNotLoaded => 9,
+        NvmlError::Timeout => 10,
+        NvmlError::IrqIssue => 11,
+        NvmlError::LibraryNotFound => 12,
+        NvmlError::FunctionNotFound | NvmlError::FailedToLoadSymbol(_) => FUNCTION_NOT_FOUND,
+        NvmlError::CorruptedInfoROM => 14,
+        NvmlError::GpuLost => 15,
+        NvmlError::ResetRequired => 16,
+        NvmlError::OperatingSystem => 17,
+        NvmlError::LibRmVersionMismatch => 18,
+        NvmlError::InUse => 19,
+        NvmlError::InsufficientMemory => 20,
+        NvmlError::NoData => 21,
+        NvmlError::VgpuEccNotSupported => 22,
+        NvmlError::UnexpectedVariant(number) => *number,
+        _ => UNKNOWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_the_kernels() {
+        assert_eq!(address("00000000:65:00.0"), "0000:65:00.0");
+        assert_eq!(address("0001:0A:00.0"), "0001:0a:00.0");
+    }
+
+    #[test]
+    fn codes_that_the_wrapper_does_not_know_are_kept() {
+        assert_eq!(code(&NvmlError::UnexpectedVariant(28)), 28);
+        assert_eq!(code(&NvmlError::LibRmVersionMismatch), 18);
+        assert_eq!(code(&NvmlError::SetReleaseFailed), UNKNOWN);
+    }
+}

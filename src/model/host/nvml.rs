@@ -1,0 +1,137 @@
+//! What the driver's management library says of the GPUs.
+
+use serde::{Deserialize, Serialize};
+
+/// One reading of NVML, recorded and replayed as JSON. What an old driver cannot tell, or a GPU does not have, is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Nvml {
+    /// Why it told nothing, or nothing more: it could not be loaded, did not start, or did not come back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<NvmlTrouble>,
+    /// The driver's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// The CUDA that the driver offers, `12.4`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<String>,
+    /// The GPUs in its own order.
+    pub gpus: Vec<NvmlGpu>,
+}
+
+/// A call that did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NvmlTrouble {
+    /// There is no library where the loader looks, or it cannot be loaded: why.
+    NotLoaded(String),
+    /// The call and its code (`nvmlReturn_t`).
+    Failed(String, u32),
+    /// The call had not come back when the time was over.
+    Late(String),
+    /// The process ended in the call.
+    Died(String),
+}
+
+/// One GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NvmlGpu {
+    /// NVML's index.
+    pub index: u32,
+    /// It did not answer: nothing else is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<NvmlTrouble>,
+    /// `GPU-…`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// What the driver calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// As the kernel writes it, `0000:65:00.0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pci: Option<String>,
+    /// Number of its node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minor: Option<u32>,
+    /// `9.0`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compute_capability: Option<String>,
+    /// Bytes of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Bytes of it that are free.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_free: Option<u64>,
+    /// Persistence mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persistent: Option<bool>,
+    /// Who may use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compute_mode: Option<ComputeMode>,
+    /// Uncorrectable memory errors since the driver was loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncorrectable: Option<u64>,
+    /// A row of memory waits for a reset to be replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remap_pending: Option<bool>,
+    /// A row of memory could not be replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remap_failed: Option<bool>,
+    /// A page of memory waits for a reset to be retired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retirement_pending: Option<bool>,
+    /// MIG is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mig: Option<bool>,
+    /// UUIDs of its MIG devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mig_devices: Vec<String>,
+    /// Processes that compute on it; `None`: it does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<Vec<NvmlProcess>>,
+}
+
+/// Who may use a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComputeMode {
+    /// Any number of processes.
+    Default,
+    /// One process.
+    Exclusive,
+    /// Nobody.
+    Prohibited,
+}
+
+/// A process on a GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NvmlProcess {
+    /// In the pid namespace that NVML sees, the machine's.
+    pub pid: u32,
+    /// Bytes of memory that it holds, if the driver tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+}
+
+impl Nvml {
+    /// The code with which it did not start.
+    pub fn code(&self) -> Option<u32> {
+        self.trouble.as_ref()?.code()
+    }
+
+    /// GPUs that answered.
+    pub fn answering(&self) -> impl Iterator<Item = &NvmlGpu> {
+        self.gpus.iter().filter(|gpu| gpu.trouble.is_none())
+    }
+}
+
+impl NvmlTrouble {
+    /// The library's own code, if it gave one.
+    pub fn code(&self) -> Option<u32> {
+        match self {
+            Self::Failed(_, code) => Some(*code),
+            _ => None,
+        }
+    }
+}
