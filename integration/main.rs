@@ -14,6 +14,7 @@ mod image;
 mod layers;
 mod mutations;
 mod nothing;
+mod operators;
 mod places;
 mod readme;
 mod real;

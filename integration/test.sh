@@ -23,7 +23,8 @@ done
 
 if [ "$(id -u)" -eq 0 ]; then
   need cc=gcc readelf=binutils strace=strace runc=runc crun=crun unshare=util-linux podman=podman dockerd=docker.io \
-    containerd=containerd docker-registry=docker-registry lxc-start=lxc
+    containerd=containerd docker-registry=docker-registry lxc-start=lxc systemd-analyze=systemd
+  need_promtool
   export GPU_PREFLIGHT_TEST_SKIPS=forbidden
 fi
 

@@ -69,6 +69,13 @@ pub struct Host {
     /// pids or host names, fit for version control.
     #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_SAVE")]
     pub save: Option<PathBuf>,
+    /// Also say what differs from the host profile in FILE, saved when it worked. The exit code stays what it is.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_COMPARE")]
+    pub compare: Option<PathBuf>,
+    /// Write the report to FILE instead, whole at once and anew each time: for Prometheus' textfile collector, or NFD's
+    /// features.d.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_OUTPUT")]
+    pub output: Option<PathBuf>,
 }
 
 /// Which image, and for what.
@@ -245,6 +252,12 @@ pub enum Format {
     Sarif,
     /// XML in the form of `JUnit`, for test reports.
     Junit,
+    /// `host` only: a plugin's output, and its exit codes 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN whatever --fail-on says.
+    Nagios,
+    /// `host` only: metrics in the text format, for node exporter's textfile collector.
+    Prometheus,
+    /// `host` only: a feature file for Kubernetes' node-feature-discovery.
+    Nfd,
 }
 
 /// From when on the exit code is 1.

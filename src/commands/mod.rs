@@ -43,6 +43,7 @@ mod entry {
 
     use super::output::{self, Failed};
     use crate::cli::{Cli, Command, Format};
+    use crate::report::operators::nagios;
 
     /// The command line program.
     pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -74,10 +75,15 @@ mod entry {
     }
 
     fn failure(command: &str, format: Format, failed: &Failed) -> ExitCode {
-        if format == Format::Json {
-            output::print(&crate::report::json::error(command, &failed.what, &failed.reason, &failed.way_out));
-        } else {
-            output::complain(&format!("gpu-preflight: {}: {}\n  try: {}", failed.what, failed.reason, failed.way_out));
+        let Failed { what, reason, way_out } = failed;
+        match format {
+            Format::Json => output::print(&crate::report::json::error(command, what, reason, way_out)),
+            // who calls a plugin reads its standard output, and takes 2 for CRITICAL
+            Format::Nagios => {
+                output::print(&nagios::unjudged(what, reason, way_out));
+                return ExitCode::from(nagios::UNJUDGED);
+            }
+            _ => output::complain(&format!("gpu-preflight: {what}: {reason}\n  try: {way_out}")),
         }
         ExitCode::from(2)
     }
@@ -88,16 +94,18 @@ mod entry {
             let _ = error.print();
             return ExitCode::SUCCESS;
         }
-        let json =
-            args.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || args.iter().any(|a| a == "--format=json");
-        if json {
+        let asked_for = |format: &str| {
+            args.windows(2).any(|pair| pair[0] == "--format" && pair[1] == format)
+                || args.iter().any(|arg| arg.to_str().and_then(|arg| arg.strip_prefix("--format=")) == Some(format))
+        };
+        let format = [("json", Format::Json), ("nagios", Format::Nagios)].into_iter().find(|(name, _)| asked_for(name));
+        if let Some((_, format)) = format {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
             let command = args.get(1).and_then(|a| a.to_str()).unwrap_or_default();
-            output::print(&crate::report::json::error(command, "command line", &reason, "gpu-preflight --help"));
-        } else {
-            let _ = error.print();
+            return failure(command, format, &Failed::new("command line", reason, "gpu-preflight --help"));
         }
+        let _ = error.print();
         ExitCode::from(2)
     }
 
