@@ -77,6 +77,8 @@ fn a_plugin_that_cannot_judge_is_unknown() {
         assert_eq!((ended.code(), ended.stderr.as_str()), (3, ""), "{args:?}: {ended:?}");
         assert!(ended.stdout.starts_with("GPU UNKNOWN - ") && !ended.stdout.contains('|'), "{args:?}: {ended:?}");
     }
+    let ended = gpu_preflight(&["host", "--no-such-option"]).env("GPU_PREFLIGHT_FORMAT", "nagios").end();
+    assert_eq!((ended.code(), ended.stderr.as_str()), (3, ""), "{ended:?}");
 }
 
 #[test]
@@ -324,5 +326,45 @@ fn the_units_command_writes_the_metrics() {
         assert_eq!((ended.code().to_string().as_str(), ended.stdout.as_str()), (code, ""), "{ended:?}");
         assert!(code == "0" || settings(&service, "SuccessExitStatus") == [code]);
         assert!(std::fs::read_to_string(written).expect("metrics").contains("gpu_preflight_verdict{verdict="));
+    }
+}
+
+/// What it may do under systemd is enough for all that it finds, and for a directory and a file of another user.
+#[test]
+fn the_units_capabilities_are_enough() {
+    if !needs::root() || !needs::tools(&["setpriv"]) {
+        return;
+    }
+    let service = unit("gpu-preflight-host.service");
+    let [kept] = settings(&service, "CapabilityBoundingSet")[..] else { panic!("one set: {service}") };
+    let kept = kept.to_lowercase().replace("cap_", "+").replace(' ', ",");
+    let place = scratch();
+    let file = place.at("gpu-preflight.prom");
+    let args = [
+        cli().as_os_str(),
+        "host".as_ref(),
+        "--format".as_ref(),
+        "prometheus".as_ref(),
+        "--output".as_ref(),
+        file.as_os_str(),
+    ]
+    .map(std::ffi::OsStr::to_owned);
+    for machine in
+        [SimHost::default(), SimHost::spoilt("chmod 600 dev/nvidia*; chown 65534 dev/nvidia*"), SimHost::bare()]
+    {
+        let [free, bound] =
+            [vec![], vec!["setpriv".to_owned(), format!("--bounding-set=-all,{kept}"), "--no-new-privs".to_owned()]]
+                .map(|before| {
+                    std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).expect("another owner");
+                    let run = machine.run(before.into_iter().map(Into::into).chain(args.clone())).end();
+                    assert_eq!(run.stderr, "", "{run:?}");
+                    let owner = std::fs::metadata(&file).expect("the file").uid();
+                    let text = std::fs::read_to_string(&file).expect("the metrics");
+                    // the next run finds a file of that user's
+                    std::os::unix::fs::chown(&file, Some(65534), Some(65534)).expect("another owner");
+                    (run.code(), text, owner)
+                });
+        assert_eq!((free.0, free.1), (bound.0, bound.1), "{}", machine.spoil);
+        assert_eq!(bound.2, 65534, "a file keeps its owner");
     }
 }

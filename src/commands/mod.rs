@@ -35,13 +35,14 @@ pub use entry::main;
 
 #[cfg(feature = "cli")]
 mod entry {
-    use std::ffi::OsString;
+    use std::ffi::{OsStr, OsString};
     use std::process::ExitCode;
 
     use clap::Parser;
     use clap::error::ErrorKind;
 
     use super::output::{self, Failed};
+    use super::setting;
     use crate::cli::{Cli, Command, Format};
     use crate::report::operators::nagios;
 
@@ -94,11 +95,11 @@ mod entry {
             let _ = error.print();
             return ExitCode::SUCCESS;
         }
-        let asked_for = |format: &str| {
-            args.windows(2).any(|pair| pair[0] == "--format" && pair[1] == format)
-                || args.iter().any(|arg| arg.to_str().and_then(|arg| arg.strip_prefix("--format=")) == Some(format))
-        };
-        let format = [("json", Format::Json), ("nagios", Format::Nagios)].into_iter().find(|(name, _)| asked_for(name));
+        let named = args.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1].as_os_str());
+        let joined = args.iter().filter_map(|arg| arg.to_str()?.strip_prefix("--format=")).map(OsStr::new);
+        let twin = setting::environment().remove("GPU_PREFLIGHT_FORMAT").unwrap_or_default();
+        let format = named.chain(joined).next().unwrap_or(OsStr::new(&twin));
+        let format = [("json", Format::Json), ("nagios", Format::Nagios)].into_iter().find(|(name, _)| format == *name);
         if let Some((_, format)) = format {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
