@@ -304,7 +304,8 @@ fn systemd_takes_the_units() {
     std::fs::write(place.at("gpu-preflight-host.timer"), unit("gpu-preflight-host.timer")).expect("a unit");
     let units = ["service", "timer"].map(|kind| place.at(&format!("gpu-preflight-host.{kind}")));
     let verified = Run::new(analyze).args(["verify", "--man=no"]).args(&units).end();
-    assert!(verified.status.success() && verified.stderr.is_empty(), "{verified:?}");
+    // what it does not understand in a unit it warns of and passes over; other units of the machine are no affair of ours
+    assert!(verified.status.success() && !verified.stderr.contains("gpu-preflight"), "{verified:?}");
 }
 
 /// The unit's command with the unit's environment: metrics where the unit says, and codes that it takes for success.

@@ -76,6 +76,10 @@ pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
         }
     };
     match &asked.output {
+        // colour is for terminals
+        Some(file) if common.format == Format::Text => {
+            write(file, &anstream::adapter::strip_str(&rendered).to_string())?;
+        }
         Some(file) => write(file, &rendered)?,
         None => deliver(&rendered, common),
     }
@@ -114,10 +118,9 @@ fn compare(before: &Carried, host: &Host) -> Result<Comparison, Failed> {
     Ok(changes::between(&document(before)?, &document(&Carried::from(host))?))
 }
 
-/// Writes the report for those who wait for it, without colour.
+/// Writes the report for those who wait for it.
 fn write(file: &Path, text: &str) -> Result<(), Failed> {
-    let text = format!("{}\n", anstream::adapter::strip_str(text));
-    saved::renew(file, text.as_bytes(), READABLE).map_err(|error| {
+    saved::renew(file, format!("{text}\n").as_bytes(), READABLE).map_err(|error| {
         Failed::new(
             file.display().to_string(),
             format!("it could not be written ({error})"),
