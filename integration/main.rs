@@ -17,6 +17,7 @@ mod layers;
 mod mutations;
 mod nothing;
 mod nvml;
+mod operators;
 mod places;
 mod readme;
 mod real;

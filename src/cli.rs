@@ -72,6 +72,13 @@ pub struct Host {
     /// Do not ask the driver's management library (NVML), which wakes GPUs that sleep.
     #[arg(long, env = "GPU_PREFLIGHT_NO_NVML", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_nvml: bool,
+    /// Also say what differs from the host profile in FILE, saved when it worked. The exit code stays what it is.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_COMPARE")]
+    pub compare: Option<PathBuf>,
+    /// Write the report to FILE instead, whole at once and anew each time: for Prometheus' textfile collector, or NFD's
+    /// features.d.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_OUTPUT")]
+    pub output: Option<PathBuf>,
 }
 
 /// Which image, and for what.
@@ -248,6 +255,12 @@ pub enum Format {
     Sarif,
     /// XML in the form of `JUnit`, for test reports.
     Junit,
+    /// `host` only: a plugin's output, and its exit codes 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN whatever --fail-on says.
+    Nagios,
+    /// `host` only: metrics in the text format, for node exporter's textfile collector.
+    Prometheus,
+    /// `host` only: a feature file for Kubernetes' node-feature-discovery.
+    Nfd,
 }
 
 /// From when on the exit code is 1.

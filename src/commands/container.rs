@@ -9,7 +9,7 @@ use crate::collect::container::{self, Reading};
 use crate::collect::image;
 use crate::collect::rehearsal::{self, Look, Place as Seen, Rehearsal, RuntimeKind, Wish};
 use crate::collect::tree::Tree;
-use crate::commands::output::{Failed, finish};
+use crate::commands::output::{Failed, finish, is_of_no_machine};
 use crate::commands::setting;
 use crate::knowledge::answer;
 use crate::model::container::{Given, Moment, Strength, Wants};
@@ -58,9 +58,11 @@ pub(crate) fn ask(target: &Path, common: &Common) -> Result<Asked, Failed> {
 
 /// Reads, judges, prints.
 pub(crate) fn run(target: &Path, common: &Common) -> Result<u8, Failed> {
+    is_of_no_machine("container", common)?;
     let Asked { host, image, container, policy, judged } = ask(target, common)?;
     let report = policy::report(&policy, Some(&container), &common.ignore, judged);
-    let subjects = Subjects { host: Some(&host), image: Some(&image), container: Some(&container), about: None };
+    let subjects =
+        Subjects { host: Some(&host), image: Some(&image), container: Some(&container), ..Subjects::default() };
     let answer = Answer { host: &setting::name_of_machine(common), report: &report, subjects };
     let headline = headline(&container, &report, policy.mode_for(&container));
     finish("container", &target.display().to_string(), &headline, answer, common)

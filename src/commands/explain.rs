@@ -46,12 +46,11 @@ pub(crate) fn run(asked: &Explain, common: &Common) -> Result<u8, Failed> {
     if asked.verify {
         verify::verify(&mut causes, asked.container.as_deref(), common)?;
     }
-    match common.format {
-        Format::Json => print(&explained::json(&lines, &causes)),
-        Format::Text | Format::Sarif | Format::Junit => {
-            let text = explained::text(&lines, &causes, detail(common));
-            styled(&wrapped(text.trim_end(), width()), common);
-        }
+    if common.format == Format::Json {
+        print(&explained::json(&lines, &causes));
+    } else {
+        let text = explained::text(&lines, &causes, detail(common));
+        styled(&wrapped(text.trim_end(), width()), common);
     }
     Ok(0)
 }

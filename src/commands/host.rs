@@ -4,16 +4,24 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::checks;
-use crate::cli::{self, Common};
+use crate::cli::{self, Common, Format};
+use crate::collect::host;
 use crate::collect::host::nvml::{Library, Source as _};
-use crate::commands::output::{Failed, finish};
+use crate::collect::tree::{Kind, Tree};
+use crate::commands::output::{Failed, deliver, detail, exit_code, rendered};
 use crate::commands::{saved, setting};
-use crate::model::host::NvmlGpu;
-use crate::model::{Container, Facts, Host, Image, Judged, Observed, Place, Report, Verdict};
+use crate::model::host::{Carried, NvmlGpu};
+use crate::model::{Container, Facts, Host, Image, Judged, Knowledge, Observed, Place, Report, Verdict};
 use crate::policy::{self, Policy};
 use crate::report::answer::Answer;
+use crate::report::changes::{self, Comparison, words};
 use crate::report::json::Subjects;
+use crate::report::operators::{Watched, nagios, nfd, prometheus};
 use crate::report::profile;
+use crate::report::text::report_with;
+
+/// Of a file that other programs read, under users of their own.
+const READABLE: u32 = 0o644;
 
 /// A GPU that sleeps takes seconds to answer, one that hangs never does.
 const NVML: Duration = Duration::from_secs(4);
@@ -23,6 +31,7 @@ pub(crate) struct Asked {
     pub(crate) host: Host,
     pub(crate) policy: Policy,
     pub(crate) judged: Vec<Judged>,
+    pub(crate) knowledge: Knowledge,
 }
 
 /// Reads and judges.
@@ -37,25 +46,98 @@ pub(crate) fn ask(common: &Common, with_nvml: bool) -> Result<Asked, Failed> {
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
     let judged = checks::judge(&facts);
-    Ok(Asked { host, policy, judged })
+    Ok(Asked { host, policy, judged, knowledge })
 }
 
-/// Reads, judges, saves, prints.
+/// Reads, judges, compares, saves, prints.
 pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
-    let Asked { host, policy, judged } = ask(common, !asked.no_nvml)?;
+    // a file that cannot be read is said before this machine is looked at, and may be the one that is saved to
+    let before = asked.compare.as_deref().map(|file| earlier(file, common)).transpose()?;
+    let Asked { host, policy, judged, knowledge } = ask(common, !asked.no_nvml)?;
     let mut report = policy::report(&policy, None, &common.ignore, judged);
     let nothing = nothing_of_nvidia(&host);
     if nothing && report.verdict == Verdict::Pass {
         report.verdict = Verdict::Skip;
     }
-    let headline = if nothing { "this machine has no NVIDIA part".to_owned() } else { headline(&host, &report) };
+    let mut headline = if nothing { "this machine has no NVIDIA part".to_owned() } else { headline(&host, &report) };
+    let since = before.map(|before| compare(&before, &host)).transpose()?;
     if let Some(file) = &asked.save {
         save(&host, file)?;
     }
     let target = setting::name_of_machine(common);
-    let answer =
-        Answer { host: &target, report: &report, subjects: Subjects { host: Some(&host), ..Subjects::default() } };
-    finish("host", &target, &headline, answer, common)
+    let subjects = Subjects { host: Some(&host), since: since.as_ref(), ..Subjects::default() };
+    let answer = Answer { host: &target, report: &report, subjects };
+
+    let cuda = cuda(&host, &knowledge);
+    let watched = Watched { host: &host, report: &report, cuda: cuda.as_deref() };
+    if let (Some(file), Some(since)) = (&asked.compare, &since) {
+        headline.push_str(&words::headline(&file.display().to_string(), since));
+    }
+    let changes = since.as_ref().map(words::lines).unwrap_or_default();
+    let in_words = |detail| report_with(&headline, &changes, &report, detail);
+    let rendered = match common.format {
+        Format::Nagios => nagios::text(&headline, &watched, detail(common)),
+        Format::Prometheus => prometheus::text(&watched),
+        Format::Nfd => nfd::text(&watched),
+        Format::Text | Format::Json | Format::Sarif | Format::Junit => {
+            rendered("host", &target, &[answer], &in_words, common)?
+        }
+    };
+    match &asked.output {
+        // colour is for terminals
+        Some(file) if common.format == Format::Text => {
+            write(file, &anstream::adapter::strip_str(&rendered).to_string())?;
+        }
+        Some(file) => write(file, &rendered)?,
+        None => deliver(&rendered, common),
+    }
+    Ok(if common.format == Format::Nagios { nagios::code(&report) } else { exit_code(&[answer], common) })
+}
+
+/// The CUDA that the driver offers. Of a driver newer than the tables only the least is known, which is no answer.
+fn cuda(host: &Host, knowledge: &Knowledge) -> Option<String> {
+    if let Some(cuda) = host.nvml.as_ref().and_then(|nvml| nvml.cuda.clone()) {
+        return Some(cuda);
+    }
+    let offered = knowledge.offered_by(host.driver.version.seen()?.as_ref()?)?;
+    (!offered.by_rule).then(|| offered.value.to_string())
+}
+
+/// What the profile holds that is compared with; only text and JSON have a place for what changed.
+fn earlier(file: &Path, common: &Common) -> Result<Carried, Failed> {
+    if !matches!(common.format, Format::Text | Format::Json) {
+        return Err(Failed::new(
+            "host --compare",
+            "what changed is told in text and JSON only",
+            "--format text or --format json",
+        ));
+    }
+    let name = file.display().to_string();
+    let failed = |reason: String| {
+        Failed::new(name.clone(), reason, "name a file that gpu-preflight host --save wrote with --compare")
+    };
+    let path = setting::readable(file, "--compare")?;
+    let here = Tree::open(Path::new("/"), Kind::Host).map_err(|error| failed(error.to_string()))?;
+    host::carried(&here, &path.to_string_lossy(), &name).map_err(|unseen| failed(unseen.reason))
+}
+
+fn compare(before: &Carried, host: &Host) -> Result<Comparison, Failed> {
+    let document = |carried: &Carried| {
+        profile::document(carried)
+            .map_err(|error| Failed::new("host --compare", error.to_string(), "report this as a bug"))
+    };
+    Ok(changes::between(&document(before)?, &document(&Carried::from(host))?))
+}
+
+/// Writes the report for those who wait for it.
+fn write(file: &Path, text: &str) -> Result<(), Failed> {
+    saved::renew(file, format!("{text}\n").as_bytes(), READABLE).map_err(|error| {
+        Failed::new(
+            file.display().to_string(),
+            format!("it could not be written ({error})"),
+            "name a file in a directory that can be written to with --output",
+        )
+    })
 }
 
 /// Asks NVML, where its driver is loaded: without it the library would have the driver's own helper load modules and
@@ -124,7 +206,6 @@ mod tests {
     use crate::checks::testing::{World, cdi_spec};
     use crate::collect::container::of_image;
     use crate::collect::host::profile as read;
-    use crate::collect::tree::{Kind, Tree};
     use crate::model::host::{CdiHook, EngineKind, Gpu, Platform, ToolkitConfig};
     use crate::model::image::Configuration;
     use crate::model::{ComputeCapability, Observed};
@@ -199,10 +280,32 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_of_a_profile_is_the_same() {
-        for host in hosts() {
-            assert_eq!(profile::text(&host).unwrap(), profile::text(&travelled(&host)).unwrap());
+    fn a_profile_of_a_profile_is_the_same_but_for_its_nodes() {
+        for mut host in hosts() {
+            let travelled = profile::text(&travelled(&host)).unwrap();
+            host.device_nodes = Observed::unknown("host.device_nodes", "a.json", "the profile does not tell it");
+            assert_eq!(profile::text(&host).unwrap(), travelled);
         }
+    }
+
+    #[test]
+    fn what_was_saved_is_read_again_whole_and_differs_in_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.json");
+        for host in hosts() {
+            save(&host, &file).unwrap();
+            let tree = Tree::open(directory.path(), Kind::Host).unwrap();
+            let before = crate::collect::host::carried(&tree, "a.json", "a.json").unwrap();
+            assert_eq!(compare(&before, &host).unwrap(), Comparison::default());
+        }
+    }
+
+    #[test]
+    fn a_driver_newer_than_the_tables_offers_what_nobody_knows() {
+        let mut host = World::host(1);
+        assert_eq!(cuda(&host, &crate::knowledge::BUILT_IN).as_deref(), Some("12.4"));
+        host.driver.version = Observed::Known(Some("9999.1".parse().unwrap()));
+        assert_eq!(cuda(&host, &crate::knowledge::BUILT_IN), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::cli::{self, Common};
 use crate::collect::container;
 use crate::collect::image;
 use crate::collect::image::source::{self, Depth, Found, Machine, Progress, Reference, Wish};
-use crate::commands::output::{Failed, conclude};
+use crate::commands::output::{Failed, conclude, is_of_no_machine};
 use crate::commands::setting;
 use crate::commands::watch::Watch;
 use crate::knowledge::answer;
@@ -34,6 +34,7 @@ struct Read {
 
 /// Reads, judges, prints.
 pub(crate) fn run(asked: &cli::Image, common: &Common) -> Result<u8, Failed> {
+    is_of_no_machine("image", common)?;
     let files = setting::host_tree(common)?;
     let policy = setting::policy(common, &files)?;
     let knowledge = setting::knowledge(&files);
@@ -49,7 +50,7 @@ pub(crate) fn run(asked: &cli::Image, common: &Common) -> Result<u8, Failed> {
         .iter()
         .map(|(target, read, report)| {
             let (host, image, about) = (Some(&target.host), Some(&read.image), Some(&read.about));
-            Answer { host: &target.name, report, subjects: Subjects { host, image, about, container: None } }
+            Answer { host: &target.name, report, subjects: Subjects { host, image, about, ..Subjects::default() } }
         })
         .collect();
     conclude("image", &asked.reference, &answers, &|detail| words::text(&answers, detail), common)

@@ -35,14 +35,16 @@ pub use entry::main;
 
 #[cfg(feature = "cli")]
 mod entry {
-    use std::ffi::OsString;
+    use std::ffi::{OsStr, OsString};
     use std::process::ExitCode;
 
     use clap::Parser;
     use clap::error::ErrorKind;
 
     use super::output::{self, Failed};
+    use super::setting;
     use crate::cli::{Cli, Command, Format};
+    use crate::report::operators::nagios;
 
     /// The command line program.
     pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -74,10 +76,15 @@ mod entry {
     }
 
     fn failure(command: &str, format: Format, failed: &Failed) -> ExitCode {
-        if format == Format::Json {
-            output::print(&crate::report::json::error(command, &failed.what, &failed.reason, &failed.way_out));
-        } else {
-            output::complain(&format!("gpu-preflight: {}: {}\n  try: {}", failed.what, failed.reason, failed.way_out));
+        let Failed { what, reason, way_out } = failed;
+        match format {
+            Format::Json => output::print(&crate::report::json::error(command, what, reason, way_out)),
+            // who calls a plugin reads its standard output, and takes 2 for CRITICAL
+            Format::Nagios => {
+                output::print(&nagios::unjudged(what, reason, way_out));
+                return ExitCode::from(nagios::UNJUDGED);
+            }
+            _ => output::complain(&format!("gpu-preflight: {what}: {reason}\n  try: {way_out}")),
         }
         ExitCode::from(2)
     }
@@ -88,16 +95,18 @@ mod entry {
             let _ = error.print();
             return ExitCode::SUCCESS;
         }
-        let json =
-            args.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || args.iter().any(|a| a == "--format=json");
-        if json {
+        let named = args.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1].as_os_str());
+        let joined = args.iter().filter_map(|arg| arg.to_str()?.strip_prefix("--format=")).map(OsStr::new);
+        let twin = setting::environment().remove("GPU_PREFLIGHT_FORMAT").unwrap_or_default();
+        let format = named.chain(joined).next().unwrap_or(OsStr::new(&twin));
+        let format = [("json", Format::Json), ("nagios", Format::Nagios)].into_iter().find(|(name, _)| format == *name);
+        if let Some((_, format)) = format {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
             let command = args.get(1).and_then(|a| a.to_str()).unwrap_or_default();
-            output::print(&crate::report::json::error(command, "command line", &reason, "gpu-preflight --help"));
-        } else {
-            let _ = error.print();
+            return failure(command, format, &Failed::new("command line", reason, "gpu-preflight --help"));
         }
+        let _ = error.print();
         ExitCode::from(2)
     }
 

@@ -51,26 +51,68 @@ pub(crate) fn conclude(
     text: &dyn Fn(Detail) -> String,
     common: &Common,
 ) -> Result<u8, Failed> {
-    match common.format {
+    deliver(&rendered(command, target, answers, text, common)?, common);
+    Ok(exit_code(answers, common))
+}
+
+/// The reports as the options say; those for people with escape sequences for colour, and of any width.
+pub(crate) fn rendered(
+    command: &str,
+    target: &str,
+    answers: &[Answer<'_>],
+    text: &dyn Fn(Detail) -> String,
+    common: &Common,
+) -> Result<String, Failed> {
+    Ok(match common.format {
         Format::Json => {
             let text = match answers {
                 [answer] => json::report(command, target, answer),
                 answers => json::matrix(command, target, answers),
             };
-            print(&text.map_err(|error| Failed::new(target, error.to_string(), "report this as a bug"))?);
+            text.map_err(|error| Failed::new(target, error.to_string(), "report this as a bug"))?
         }
-        Format::Text => styled(&crate::report::text::wrapped(text(detail(common)).trim_end(), width()), common),
-        Format::Sarif => print(&sarif::log(command, target, answers, checks::all())),
-        Format::Junit => print(&junit::document(command, target, answers, failing(common))),
+        Format::Text => text(detail(common)).trim_end().to_owned(),
+        Format::Sarif => sarif::log(command, target, answers, checks::all()),
+        Format::Junit => junit::document(command, target, answers, failing(common)),
+        Format::Nagios | Format::Prometheus | Format::Nfd => return Err(only_for_host(command)),
+    })
+}
+
+/// Prints what was rendered.
+pub(crate) fn deliver(text: &str, common: &Common) {
+    match common.format {
+        Format::Text => styled(&crate::report::text::wrapped(text, width()), common),
+        _ => print(text),
     }
+}
+
+/// The worst of them.
+pub(crate) fn exit_code(answers: &[Answer<'_>], common: &Common) -> u8 {
     let code = |answer: &Answer<'_>| policy::exit_code(answer.report, fail_on(common));
-    Ok(answers.iter().map(code).max().unwrap_or_default())
+    answers.iter().map(code).max().unwrap_or_default()
+}
+
+fn only_for_host(command: &str) -> Failed {
+    Failed::new(
+        format!("{command} --format"),
+        "nagios, prometheus and nfd are for host, which judges a machine",
+        "--format text or --format json",
+    )
+}
+
+/// A command that does not judge a machine says so before it looks at anything.
+pub(crate) fn is_of_no_machine(command: &str, common: &Common) -> Result<(), Failed> {
+    match common.format {
+        Format::Nagios | Format::Prometheus | Format::Nfd => Err(only_for_host(command)),
+        Format::Text | Format::Json | Format::Sarif | Format::Junit => Ok(()),
+    }
 }
 
 /// A command that has no report to print in the formats of pipelines says so.
 pub(crate) fn has_no_report(command: &str, common: &Common) -> Result<(), Failed> {
     match common.format {
         Format::Text | Format::Json => Ok(()),
+        Format::Nagios | Format::Prometheus | Format::Nfd => Err(only_for_host(command)),
         Format::Sarif | Format::Junit => Err(Failed::new(
             format!("{command} --format"),
             "SARIF and JUnit are for host, container and image, which judge something",

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, worst};
+use super::changes::{Change, Comparison, NotCompared};
 use super::image::About;
 use crate::model::report::Unjudged;
 use crate::model::{Container, Finding, Host, Image, Verdict};
@@ -22,6 +23,8 @@ pub struct Subjects<'a> {
     pub about: Option<&'a About>,
     /// The container.
     pub container: Option<&'a Container>,
+    /// How the machine differs from a profile of it.
+    pub since: Option<&'a Comparison>,
 }
 
 #[derive(Serialize)]
@@ -33,6 +36,10 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
     verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'a [Change]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_compared: Option<&'a [NotCompared]>,
     findings: &'a [Finding],
     unknown: &'a [Unjudged],
     facts: Value,
@@ -82,6 +89,8 @@ fn document<'a>(
         target,
         host,
         verdict: report.verdict,
+        changes: subjects.since.map(|since| since.changes.as_slice()),
+        not_compared: subjects.since.map(|since| since.not_compared.as_slice()),
         findings: &report.findings,
         unknown: &report.unknown,
         facts,

@@ -3,6 +3,8 @@
 #[cfg(feature = "cli")]
 pub mod answer;
 #[cfg(feature = "cli")]
+pub mod changes;
+#[cfg(feature = "cli")]
 pub mod explained;
 #[cfg(feature = "cli")]
 pub mod image;
@@ -16,6 +18,8 @@ pub mod log;
 pub mod machine;
 #[cfg(feature = "cli")]
 pub mod matrix;
+#[cfg(feature = "cli")]
+pub mod operators;
 #[cfg(feature = "cli")]
 pub mod profile;
 #[cfg(feature = "cli")]

@@ -1,6 +1,6 @@
 //! A host profile: what is known of a machine, to judge images by elsewhere. Its reader is `collect::host::profile`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::json::SCHEMA_VERSION;
 use crate::model::Host;
@@ -11,8 +11,15 @@ use crate::model::host::Carried;
 /// # Errors
 /// None that is known: all of it can be written as JSON.
 pub fn text(host: &Host) -> serde_json::Result<String> {
+    Ok(format!("{:#}\n", document(&Carried::from(host))?))
+}
+
+/// The profile as a JSON value.
+///
+/// # Errors
+/// As [`text`].
+pub fn document(carried: &Carried) -> serde_json::Result<Value> {
     // a value's keys are sorted; a struct's are as they are declared
-    let facts = serde_json::to_value(Carried::from(host))?;
-    let profile = json!({"schema_version": SCHEMA_VERSION, "kind": "host-profile", "facts": {"host": facts}});
-    Ok(format!("{profile:#}\n"))
+    let facts = serde_json::to_value(carried)?;
+    Ok(json!({"schema_version": SCHEMA_VERSION, "kind": "host-profile", "facts": {"host": facts}}))
 }

@@ -51,7 +51,7 @@ pub use modprobe::module_options;
 pub use module_files::module_files;
 pub use pci::pci;
 #[cfg(feature = "cli")]
-pub use profile::{LIMIT as MOST_PROFILE, profile};
+pub use profile::{LIMIT as MOST_PROFILE, carried, profile};
 #[cfg(feature = "cli")]
 pub use registration::registration;
 pub use services::{cdi_refresh, device_list_strategy, docker_desktop};

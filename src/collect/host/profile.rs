@@ -27,12 +27,17 @@ struct Facts {
 
 /// The machine of a profile; `name` is what the user calls the file.
 pub fn profile(tree: &Tree, path: &str, name: &str) -> Result<Host, Unseen> {
+    Ok(carried(tree, path, name)?.into_host(name))
+}
+
+/// What a profile carries, to be compared with another; named as for [`profile`].
+pub fn carried(tree: &Tree, path: &str, name: &str) -> Result<Carried, Unseen> {
     let bytes = tree.read(path, LIMIT)?.ok_or_else(|| Unseen::new(name, "it is absent"))?;
     parse(&bytes, name)
 }
 
 /// What kind and version it is must be as it was agreed on; fields that are not known here do not matter.
-fn parse(bytes: &[u8], name: &str) -> Result<Host, Unseen> {
+fn parse(bytes: &[u8], name: &str) -> Result<Carried, Unseen> {
     let wrong = |what: String| Unseen::new(name, format!("it is no host profile: {what}"));
     let kind: Kind = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
     if kind.kind != "host-profile" {
@@ -42,7 +47,7 @@ fn parse(bytes: &[u8], name: &str) -> Result<Host, Unseen> {
         return Err(wrong(format!("its schema_version is {}, and this program reads 1", kind.schema_version)));
     }
     let profile: Profile = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
-    Ok(profile.facts.host.into_host(name))
+    Ok(profile.facts.host)
 }
 
 #[cfg(test)]
@@ -52,7 +57,7 @@ mod tests {
     use crate::model::host::Platform;
 
     fn of(text: &str) -> Result<Host, Unseen> {
-        parse(text.as_bytes(), "a.json")
+        Ok(parse(text.as_bytes(), "a.json")?.into_host("a.json"))
     }
 
     #[test]

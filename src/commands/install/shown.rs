@@ -53,7 +53,7 @@ impl Shown {
     pub(super) fn print(&self, common: &Common) -> u8 {
         match common.format {
             Format::Json => print(&format!("{:#}", self.json())),
-            Format::Text | Format::Sarif | Format::Junit => styled(self.text().trim_end(), common),
+            _ => styled(self.text().trim_end(), common),
         }
         let failed = self.engines.iter().any(|(_, done)| matches!(done, Done::Failed { .. }));
         if failed { 2 } else { 0 }

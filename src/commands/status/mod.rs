@@ -3,7 +3,7 @@
 use crate::checks::{self, stack::ways};
 use crate::cli::{self, Common};
 use crate::collect::host;
-use crate::commands::output::{Failed, conclude};
+use crate::commands::output::{Failed, conclude, is_of_no_machine};
 use crate::commands::setting;
 use crate::model::host::Registration;
 use crate::model::{Container, Facts, Family, Host, Image, Judged, Knowledge, Place};
@@ -20,6 +20,7 @@ pub(crate) fn run(asked: &cli::Status, common: &Common) -> Result<u8, Failed> {
     if let Some(count) = asked.last {
         return last::run(usize::from(count), common);
     }
+    is_of_no_machine("status", common)?;
     let files = setting::host_tree(common)?;
     let policy = setting::policy(common, &files)?;
     let knowledge = setting::knowledge(&files);

@@ -1,5 +1,6 @@
-//! What a host profile carries: the facts of a machine that an image is judged by, without what changes from one boot
-//! to the next. What it does not carry is unknown to whoever reads it, not absent.
+//! What a host profile carries: the facts of a machine that an image is judged by, and its device nodes, which tell
+//! what has changed, without what changes from one boot to the next. What it does not carry is unknown to whoever reads
+//! it, not absent.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{CdiSpec, DriverLibrary, Engine, Gpu, Host, KernelModule, PciFunction, Platform, ToolkitConfig};
+use super::{
+    CdiSpec, DriverLibrary, Engine, Gpu, Host, KernelModule, Majors, Node, NodeKind, PciFunction, Platform,
+    ToolkitConfig,
+};
 use crate::model::{DriverVersion, Observed, Release};
 
 /// How a profile says that something was looked for and is not there; `null` says that nobody could look.
@@ -27,6 +31,7 @@ pub struct Carried {
     modules: Observed<BTreeMap<String, KernelModule>>,
     pci: Observed<Vec<PciFunction>>,
     gpus: Observed<Vec<Gpu>>,
+    device_nodes: Observed<BTreeMap<String, CarriedNode>>,
     #[serde(default)]
     toolkit: Toolkit,
     #[serde(default)]
@@ -57,6 +62,39 @@ struct Toolkit {
     programs: Observed<BTreeMap<String, String>>,
     #[serde(with = "or_none")]
     config: Observed<Option<ToolkitConfig>>,
+}
+
+/// A device node. Its major is given anew at boot; who registered it is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct CarriedNode {
+    kind: NodeKind,
+    /// Who registered its major; `None`: nobody.
+    driver: Option<String>,
+    minor: u32,
+    mode: String,
+    uid: u32,
+    gid: u32,
+}
+
+impl CarriedNode {
+    fn of(path: &str, node: &Node, majors: &Majors) -> Self {
+        let registered = majors.0.iter().filter(|(_, major)| **major == node.major).map(|(name, _)| name);
+        // one major has several names where the GPUs' is
+        let own = path.strip_prefix("/dev/").unwrap_or_default();
+        let driver = registered.clone().find(|name| *name == own).or_else(|| registered.clone().next());
+        let driver = driver.filter(|_| matches!(node.kind, NodeKind::CharDevice)).cloned();
+        let mode = format!("{:04o}", node.mode);
+        Self { kind: node.kind, driver, minor: node.minor, mode, uid: node.uid, gid: node.gid }
+    }
+
+    fn all(host: &Host) -> Observed<BTreeMap<String, Self>> {
+        let majors = match host.majors.known() {
+            Ok(majors) => majors,
+            Err(unknown) => return Observed::Unknown(unknown),
+        };
+        let of = |(path, node): (&String, &Node)| (path.clone(), Self::of(path, node, majors));
+        host.device_nodes.as_ref().map(|nodes| nodes.iter().map(of).collect())
+    }
 }
 
 fn unseen<T>() -> Observed<T> {
@@ -105,6 +143,7 @@ mod or_none {
 
 impl From<&Host> for Carried {
     fn from(host: &Host) -> Self {
+        let device_nodes = CarriedNode::all(host);
         let host = host.clone();
         Self {
             platform: host.platform,
@@ -119,6 +158,7 @@ impl From<&Host> for Carried {
             modules: host.driver.modules,
             pci: host.pci,
             gpus: host.gpus,
+            device_nodes,
             toolkit: Toolkit {
                 version: host.toolkit.version,
                 libnvidia_container: host.toolkit.libnvidia_container,
@@ -134,7 +174,7 @@ impl From<&Host> for Carried {
 }
 
 impl Carried {
-    /// The machine, as far as the profile tells; `source` is the profile's name.
+    /// The machine, as far as the profile tells and an image is judged by; `source` is the profile's name.
     pub fn into_host(self, source: &str) -> Host {
         let mut host = Host::unseen(source, "the profile does not tell it");
         host.platform = self.platform;
