@@ -115,7 +115,7 @@ const PODS: &str = "/var/log/pods";
 
 const IN_A_POD: Shows = Shows { setting: Some("in the container's env"), ..SHOWS };
 
-const SHOWS: Shows = Shows { code: 1, setting: Some("--env") };
+const SHOWS: Shows = Shows { code: 1, setting: Some("--env"), by_runtime: false };
 
 #[test]
 fn containerd_1_6_starts_the_right_and_refuses_the_wrong() {

@@ -158,9 +158,9 @@ impl<'a> Podman<'a> {
     }
 }
 
-const RUNC: Shows = Shows { code: 126, setting: Some("-e") };
+const RUNC: Shows = Shows { code: 126, setting: Some("-e"), by_runtime: false };
 
-const CRUN: Shows = Shows { code: 126, setting: None };
+const CRUN: Shows = Shows { code: 126, setting: None, by_runtime: false };
 
 fn as_root(machine: &Machine, name: &str) {
     let podman = Podman::up(machine, ROOT);

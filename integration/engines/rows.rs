@@ -82,8 +82,10 @@ pub(super) const STRICT: (&str, &str) = ("chmod 660 /dev/nvidia*", "chmod 666 /d
 pub(super) struct Shows {
     /// The exit code of its command.
     pub(super) code: i32,
-    /// By what a variable is set, as the hook's words say; with crun nobody sees them, but for the exit code.
+    /// By what a variable is set, as the words say; where crun calls the hook nobody sees them, but for the exit code.
     pub(super) setting: Option<&'static str>,
+    /// Our runtime says it, before there is a hook with an exit code.
+    pub(super) by_runtime: bool,
 }
 
 /// Starts them all; fails with all that went otherwise. `start` gets the image and the options.
@@ -175,7 +177,7 @@ fn refusal(shows: Shows, ended: &Ended, code: u8, id: &str, errors: &[Value]) ->
     let setting = if only { format!("GPU_PREFLIGHT_IGNORE={id}") } else { "GPU_PREFLIGHT=warn".to_owned() };
     let words = if let Some(by) = shows.setting {
         vec![
-            format!("exit status {code}"),
+            if shows.by_runtime { "OCI runtime create failed: ".to_owned() } else { format!("exit status {code}") },
             format!("gpu-preflight: start refused [{id}]: "),
             format!("To start anyway: {by} {setting}."),
         ]

@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn hosts() -> Vec<Host> {
-        let plain = World::host(2);
+        let plain = crate::model::testing::host(2);
         let mut by_cdi = plain.clone();
         let hook = CdiHook { path: "/usr/bin/nvidia-cdi-hook".into(), args: vec!["enable-cuda-compat".into()] };
         let spec = crate::model::host::CdiSpec { hooks: vec![hook], mounts: vec!["/a".into()], ..cdi_spec() };
@@ -255,9 +255,10 @@ mod tests {
         stated.pci = Observed::Known(Vec::new());
         let mut none = plain.clone();
         none.driver.version = Observed::Known(None);
-        let wsl = Host { platform: Platform::Wsl, ..World::bare_host() };
-        let tegra = Host { platform: Platform::Tegra, l4t: Some("36.4.0".into()), ..World::bare_host() };
-        vec![plain, by_cdi, lenient, half_seen, stated, none, wsl, tegra, World::bare_host()]
+        let wsl = Host { platform: Platform::Wsl, ..crate::model::testing::bare_host() };
+        let tegra =
+            Host { platform: Platform::Tegra, l4t: Some("36.4.0".into()), ..crate::model::testing::bare_host() };
+        vec![plain, by_cdi, lenient, half_seen, stated, none, wsl, tegra, crate::model::testing::bare_host()]
     }
 
     #[test]
@@ -302,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_driver_newer_than_the_tables_offers_what_nobody_knows() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         assert_eq!(cuda(&host, &crate::knowledge::BUILT_IN).as_deref(), Some("12.4"));
         host.driver.version = Observed::Known(Some("9999.1".parse().unwrap()));
         assert_eq!(cuda(&host, &crate::knowledge::BUILT_IN), None);
@@ -320,7 +321,7 @@ mod tests {
                 }
             }
         }
-        let text = profile::text(&World::host(1)).unwrap();
+        let text = profile::text(&crate::model::testing::host(1)).unwrap();
         check(&serde_json::from_str(&text).unwrap(), &text);
         assert!(text.ends_with("}\n") && !text.contains("proc/self"));
     }

@@ -14,6 +14,8 @@ pub mod observed;
 pub mod own;
 pub mod page;
 pub mod report;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod version;
 pub mod wording;
 

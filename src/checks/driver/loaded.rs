@@ -236,7 +236,7 @@ mod tests {
         vm.silent("driver-not-loaded");
         let mut demanded = unloaded(World::plain());
         demanded.container.wants_gpu.strength = Strength::Demand;
-        demanded.host.pci = World::host(1).pci;
+        demanded.host.pci = crate::model::testing::host(1).pci;
         assert_eq!(demanded.short("driver-not-loaded").severity, Severity::Error);
     }
 

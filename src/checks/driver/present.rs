@@ -206,7 +206,7 @@ mod tests {
         let Observed::Known(pci) = &mut world.host.pci else { panic!() };
         pci[0].device = 0x2b85;
         assert_eq!(world.short("gpu-needs-open-module").severity, Severity::Error);
-        world.host.gpus = World::host(1).gpus;
+        world.host.gpus = crate::model::testing::host(1).gpus;
         assert_eq!(world.short("gpu-needs-open-module").severity, Severity::Warning, "the driver has it in its list");
         world.host.driver.open_kernel_modules = Observed::Known(Some(true));
         world.silent("gpu-needs-open-module");

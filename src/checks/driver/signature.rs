@@ -166,7 +166,7 @@ mod tests {
     fn a_module_that_was_loaded_before_is_not_kept_out_by_its_key() {
         let mut world = unloaded(World::machine(1), &[(RUNNING, true)]);
         world.host.secure_boot = Observed::Known(Some(true));
-        world.host.device_nodes = World::host(1).device_nodes;
+        world.host.device_nodes = crate::model::testing::host(1).device_nodes;
         world.silent("secure-boot-module-rejected");
         world.host.device_nodes = Observed::default();
         world = on_disk(world, &[(RUNNING, false)]);

@@ -73,7 +73,7 @@ mod tests {
             for_cpu.container.args = Observed::Known(args.iter().map(|&word| word.to_owned()).collect());
             for_cpu.silent(ID);
         }
-        let mut bare = World { place: Place::Image, host: World::bare_host(), ..plain };
+        let mut bare = World { place: Place::Image, host: crate::model::testing::bare_host(), ..plain };
         bare.container.gpu_given = Observed::Known(crate::model::container::Given::LegacyHook);
         bare.silent(ID);
     }

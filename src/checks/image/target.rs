@@ -32,13 +32,13 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_gpu_is_a_note_unless_a_driver_is_stated() {
-        let mut world = World { place: Place::Image, host: World::bare_host(), ..World::machine(0) };
+        let mut world = World { place: Place::Image, host: crate::model::testing::bare_host(), ..World::machine(0) };
         world.failure(ID);
         world.host.driver.version = Observed::Known(Some("535.183.01".parse().unwrap()));
         world.silent(ID);
-        world.host = World::host(1);
+        world.host = crate::model::testing::host(1);
         world.silent(ID);
-        world.host = World::bare_host();
+        world.host = crate::model::testing::bare_host();
         world.host.pci = unseen();
         world.unknown(ID);
     }

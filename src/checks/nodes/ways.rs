@@ -99,7 +99,7 @@ mod tests {
 
         let mut loaded = with_files(World::legacy(1, LegacyState::StillToRun), &[]);
         assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Error);
-        loaded.host.driver.modules = World::host(1).driver.modules;
+        loaded.host.driver.modules = crate::model::testing::host(1).driver.modules;
         assert_eq!(of(&loaded, "nvidia_uvm"), Severity::Warning, "nvidia-modprobe makes its node");
         loaded.host.driver.module_files = unseen();
         loaded.host.driver.modules = Observed::default();
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_cdi_way_needs_a_specification_or_a_runtime_that_makes_one() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         assert!(!cdi_way(&host), "toolkit 1.17 with docker and no specification");
         host.toolkit.version = Observed::Known(Some("1.18.0".parse().unwrap()));
         assert!(cdi_way(&host));

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(severity(&world), Severity::Error);
         world.place = Place::Healthcheck;
         assert_eq!(severity(&world), Severity::Error);
-        world.host = World::bare_host();
+        world.host = crate::model::testing::bare_host();
         assert_eq!(severity(&world), Severity::Warning);
     }
 
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(severity(&world), Severity::Warning);
         world.container.wants_gpu.strength = Strength::Demand;
         assert_eq!(severity(&world), Severity::Error);
-        world.host = World::bare_host();
+        world.host = crate::model::testing::bare_host();
         assert_eq!(severity(&world), Severity::Error);
     }
 

@@ -162,7 +162,7 @@ pub(super) fn has_cli(host: &Host) -> Result<bool, Unknown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::testing::{World, cdi_spec, unseen};
+    use crate::checks::testing::{cdi_spec, unseen};
     use crate::model::Observed;
 
     fn spec(path: &str) -> CdiSpec {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_way_is_an_engine_with_its_mechanism() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         assert_eq!(mechanisms(&host), [Mechanism::Runtime, Mechanism::Hook]);
         host.cdi = Observed::Known(vec![spec("/var/run/cdi/nvidia.yaml")]);
         assert_eq!(mechanisms(&host), [Mechanism::Runtime, Mechanism::Hook, Mechanism::Cdi]);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_left_behind_or_a_snap_is_no_way_and_what_lies_elsewhere_counts() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         host.engines[0].path = "/etc/docker/daemon.json".into();
         assert_eq!(mechanisms(&host), []);
         host.engines[0].path = "/usr/bin/dockerd".into();
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_younger_program_stands_in_for_an_unread_release() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         assert_eq!(is_older(&host, "1.8.0", "nvidia-ctk"), Ok(Some(false)));
         assert_eq!(is_older(&host, "1.18.0", "nvidia-ctk"), Ok(Some(true)));
         host.toolkit.version = unseen();
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_runtime_works_alone_by_mode_or_age() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         assert!(!runtime_works_alone(&host), "1.17.8 in auto is legacy");
         host.toolkit.version = Observed::Known(Some("1.18.0".parse().unwrap()));
         assert!(runtime_works_alone(&host));

@@ -212,7 +212,7 @@ mod tests {
         let node = crate::model::host::Node {
             major: 10,
             minor: 125,
-            ..World::host(1).device_nodes.known().unwrap()["/dev/nvidia0"].clone()
+            ..crate::model::testing::host(1).device_nodes.known().unwrap()["/dev/nvidia0"].clone()
         };
         world.host.device_nodes = Observed::Known([("/dev/dxg".to_owned(), node)].into());
         world.silent(NONE);

@@ -151,8 +151,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::checks::testing::{World, cdi_spec};
     use crate::model::host::{Carried, Engine, EngineKind};
+    use crate::model::testing::{cdi_spec, host};
     use crate::model::{Host, Observed};
     use crate::report::profile;
 
@@ -167,7 +167,7 @@ mod tests {
 
     /// A machine of which everything is known, changed by one hand.
     fn changed(change: impl FnOnce(&mut Host)) -> Comparison {
-        let mut before = World::host(2);
+        let mut before = host(2);
         before.cdi = Observed::Known(vec![cdi_spec()]);
         let mut after = before.clone();
         change(&mut after);
@@ -260,7 +260,7 @@ mod tests {
             host.toolkit.version = Observed::unknown("host.toolkit.version", "/var/lib/dpkg", "refused");
             host.gpus = Observed::unknown("host.gpus", "/proc", "refused");
         };
-        let known = World::host(1);
+        let known = host(1);
         let mut lacking = known.clone();
         unseen(&mut lacking);
         for (before, after, side) in [(&known, &lacking, Side::Now), (&lacking, &known, Side::Then)] {

@@ -147,7 +147,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::super::testing::{finding, report, unjudged as open};
     use super::*;
-    use crate::checks::testing::World;
+    use crate::model::testing::host as machine;
     use crate::model::{Host, Observed};
 
     fn of(host: &Host, report: &Report, detail: Detail) -> (String, u8) {
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn each_state_has_its_word_and_code() {
-        let host = World::host(2);
+        let host = machine(2);
         let error = || finding("a", Severity::Error, "bad");
         let warning = || finding("b", Severity::Warning, "odd");
         let mut undecided = report(Verdict::Unknown, Vec::new());
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn what_is_quoted_is_no_performance_data() {
         let all = report(Verdict::Fail, vec![finding("a", Severity::Error, "x | y=1\nz")]);
-        let (text, _) = of(&World::host(1), &all, Detail::Usual);
+        let (text, _) = of(&machine(1), &all, Detail::Usual);
         assert_eq!((text.matches('|').count(), text.lines().count()), (1, 2), "{text}");
         assert_eq!(unjudged("a|b", "c\nd", "e").lines().next(), Some("GPU UNKNOWN - a/b: c d"));
     }
@@ -199,7 +199,7 @@ mod tests {
     fn it_fits_a_screen_whatever_was_found() {
         for (n, long) in [(100, 10), (30, 1000), (21, 1), (20, 1)] {
             let findings = (0..n).map(|_| finding("a", Severity::Error, &"é".repeat(long))).collect();
-            let (text, _) = of(&World::host(1), &report(Verdict::Fail, findings), Detail::Verbose);
+            let (text, _) = of(&machine(1), &report(Verdict::Fail, findings), Detail::Verbose);
             assert!(text.lines().count() <= LINES + 1 && text.len() < 4096, "{n}: {} bytes: {text}", text.len());
             assert_eq!(text.contains("more lines"), n > 20, "{n}: {text}");
         }
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn gpus_that_nobody_could_count_are_not_none() {
-        let mut host = World::host(1);
+        let mut host = machine(1);
         host.gpus = Observed::unknown("host.gpus", "/proc", "refused");
         assert!(of(&host, &report(Verdict::Pass, Vec::new()), Detail::Quiet).0.contains("| gpus=U "));
     }

@@ -47,7 +47,7 @@ fn is_value(text: &str) -> bool {
 mod tests {
     use super::super::testing::{finding, report};
     use super::*;
-    use crate::checks::testing::World;
+    use crate::model::testing::{bare_host, host as machine};
     use crate::model::{Host, Observed, Verdict};
 
     fn of(host: &Host, cuda: Option<&str>) -> String {
@@ -65,18 +65,18 @@ feature.node.kubernetes.io/gpu-preflight.gpus=8
 feature.node.kubernetes.io/gpu-preflight.driver-version=550.163.01
 feature.node.kubernetes.io/gpu-preflight.driver-major=550
 feature.node.kubernetes.io/gpu-preflight.cuda-version=12.4";
-        assert_eq!(of(&World::host(8), Some("12.4")), wanted);
+        assert_eq!(of(&machine(8), Some("12.4")), wanted);
     }
 
     #[test]
     fn what_is_not_known_or_not_there_has_no_label() {
-        let mut host = World::host(2);
+        let mut host = machine(2);
         host.driver.version = Observed::unknown("host.driver.version", "/sys", "refused");
         host.gpus = Observed::unknown("host.gpus", "/proc", "refused");
-        for text in [of(&host, None), of(&World::bare_host(), None)] {
+        for text in [of(&host, None), of(&bare_host(), None)] {
             assert!(!text.contains("driver-") && !text.contains("cuda-"), "{text}");
         }
-        assert!(!of(&host, None).contains(".gpus=") && of(&World::bare_host(), None).contains(".gpus=0"));
+        assert!(!of(&host, None).contains(".gpus=") && of(&bare_host(), None).contains(".gpus=0"));
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
 
     use super::super::testing::{finding, report};
     use super::*;
-    use crate::checks::testing::World;
+    use crate::model::testing::{bare_host, host as machine};
     use crate::model::{Host, Observed, Report};
 
     fn of(host: &Host, report: &Report, cuda: Option<&str>) -> String {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn it_keeps_to_the_format_whatever_the_machine_is_called() {
-        let mut host = World::host(2);
+        let mut host = machine(2);
         let odd = "a \"b\" \\ {c=\"d\"} 1\n# x é";
         if let Observed::Known(gpus) = &mut host.gpus {
             gpus[0].name = Some(odd.to_owned());
@@ -184,14 +184,14 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_told_from_what_is_not_there() {
-        let mut host = World::host(2);
+        let mut host = machine(2);
         host.driver.version = Observed::unknown("host.driver.version", "/sys", "refused");
         host.gpus = Observed::unknown("host.gpus", "/proc", "refused");
         let passed = report(Verdict::Pass, Vec::new());
         let text = of(&host, &passed, None);
         assert!(text.contains("driver=\"unknown\",cuda=\"unknown\"") && !text.contains("seen_by=\"driver\""), "{text}");
         assert!(!text.contains("gpu_info") && !text.contains("preflight_finding "), "a head without series: {text}");
-        let text = of(&World::bare_host(), &passed, None);
+        let text = of(&bare_host(), &passed, None);
         assert!(text.contains("driver=\"none\",cuda=\"none\"") && text.contains("seen_by=\"driver\"} 0"), "{text}");
         read(&text);
     }

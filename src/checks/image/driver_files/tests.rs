@@ -72,7 +72,7 @@ fn a_newer_library_beside_the_drivers_wins_and_another_only_lies_there() {
     assert_eq!(for_cpu.failure(LIBS).severity, Severity::Warning);
     // without a machine nothing is certain
     let mut bare = image(with(legacy(), &[library("565.57.01")]));
-    bare.host = World::bare_host();
+    bare.host = crate::model::testing::bare_host();
     assert_eq!(bare.failure(LIBS).severity, Severity::Warning);
     bare.container.wants_gpu.strength = Strength::None;
     bare.silent(LIBS);

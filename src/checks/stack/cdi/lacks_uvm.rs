@@ -120,7 +120,7 @@ mod tests {
     fn a_specification_without_it_is_an_error_where_it_is_the_only_way() {
         assert_eq!(machine(without()).failure(ID).severity, Severity::Error);
         let mut world = machine(without());
-        world.host.toolkit = World::host(1).toolkit;
+        world.host.toolkit = crate::model::testing::host(1).toolkit;
         assert_eq!(world.failure(ID).severity, Severity::Warning);
         let mut partly = without();
         partly.devices[1].nodes.push(node(UVM));

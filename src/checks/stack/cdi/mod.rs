@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_later_directory_takes_the_place_of_an_earlier_one() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         host.cdi = Observed::Known(vec![spec("/etc/cdi/nvidia.yaml"), spec("/var/run/cdi/nvidia.yaml")]);
         let paths = |host: &Host| used(host).unwrap().iter().map(|s| s.path.clone()).collect::<Vec<_>>();
         assert_eq!(paths(&host), ["/var/run/cdi/nvidia.yaml"]);
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_no_engine_searches_holds_none_that_is_used() {
-        let mut host = World::host(1);
+        let mut host = crate::model::testing::host(1);
         host.cdi = Observed::Known(vec![spec("/srv/cdi/nvidia.yaml")]);
         assert!(used(&host).unwrap().is_empty());
         host.engines[0].cdi_spec_dirs = Some(vec!["/srv/cdi".into()]);

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn another_mechanism_or_a_whole_device_makes_it_a_warning() {
         let mut world = machine(vec![of_driver("535.161.07")]);
-        world.host.toolkit = World::host(1).toolkit;
+        world.host.toolkit = crate::model::testing::host(1).toolkit;
         assert_eq!(world.failure(ID).severity, Severity::Warning);
         let mut two = spec("/etc/cdi/nvidia.yaml");
         two.devices.push(CdiDevice { name: "1".into(), nodes: vec![node("/dev/nvidia1")] });
