@@ -29,6 +29,11 @@ pub(super) const CHECKS: &[Check] = &[
                 command: Some("chmod a+rw {node}"),
             },
             Step {
+                action: Action::RegenerateCdi,
+                text: "Then make the CDI specification anew, which has the node's mode in it.",
+                command: Some("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
+            },
+            Step {
                 action: Action::ConfigureEngine,
                 text: "Mount what holds the node without the option nodev.",
                 command: None,
@@ -72,6 +77,9 @@ fn refused(facts: &Facts<'_>) -> Judgement {
             (format!("no rule of the device cgroup allows c {}:{}", first.major, first.minor), &[Action::PassGpu])
         }
         Refusal::NoDev => ("its mount has the option nodev".to_owned(), &[Action::ConfigureEngine]),
+        Refusal::Mode if container.gpu_given.seen() == Some(&Given::Cdi) => {
+            (by_mode(first, container), &[Action::FixPermissions, Action::RegenerateCdi])
+        }
         Refusal::Mode => (by_mode(first, container), &[Action::FixPermissions]),
     };
     // A program that raises its privileges may get what its user may not have.
@@ -252,6 +260,11 @@ mod tests {
         let failure = world.short(ACCESS);
         assert_eq!(failure.severity, Severity::Error);
         assert_eq!(reason(&failure), "mode 0660 0:44, user 1000:1000 groups 1000");
+        // a specification has the mode in it, a bare device has not
+        assert!(failure.only.contains(&Action::RegenerateCdi));
+        let mut bare = world.clone();
+        bare.container.gpu_given = Observed::Known(Given::RawDevices);
+        assert_eq!(bare.failure(ACCESS).only, [Action::FixPermissions]);
         world.container.privileged_entrypoint = Some(true);
         assert_eq!(world.short(ACCESS).severity, Severity::Warning);
 
