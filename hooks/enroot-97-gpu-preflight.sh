@@ -18,6 +18,7 @@ case $devices in '' | void | none) exit 0 ;; esac
 # How this machine's other engines are set up is nothing to enroot. Without compute nobody needs nvidia-uvm.
 ignored=$(timeout -k 1 5 "$gpu_preflight" checks |
   awk '/^[a-z]/ { stack = $1 == "stack" } stack && /^  [a-z]/ { printf "%s,", $1 }')
+[ -n "$ignored" ] || exit 0
 case ,$capabilities, in
   *,compute,* | *,all,*) ;;
   *) ignored=${ignored}uvm-module-not-loaded,uvm-node-missing, ;;

@@ -16,6 +16,7 @@ given=$(grep -E '^[[:space:]]*lxc\.(mount\.entry *= */dev/nvidia|hook\.mount *=.
 # and nvidia-uvm only where the container has it.
 ignored=$(timeout -k 1 5 "$gpu_preflight" checks |
   awk '/^[a-z]/ { stack = $1 == "stack" } stack && /^  [a-z]/ { printf "%s,", $1 }')
+[ -n "$ignored" ] || exit 0
 ignored=${ignored}driver-library-missing,driver-library-mismatch
 case $given in *nvidia-uvm*) ;; *) ignored=$ignored,uvm-module-not-loaded,uvm-node-missing ;; esac
 

@@ -14,6 +14,7 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/slurm/bin
 # As in slurm-prolog.sh: neither the container engines, nor what the first CUDA program makes by itself.
 ignored=$(timeout -k 1 5 "$gpu_preflight" checks |
   awk '/^[a-z]/ { stack = $1 == "stack" } stack && /^  [a-z]/ { printf "%s,", $1 }')
+[ -n "$ignored" ] || exit 0
 ignored=${ignored}uvm-module-not-loaded,uvm-node-missing,control-node-missing,device-nodes-not-created-yet
 
 said=$(timeout -k 1 10 "$gpu_preflight" host --quiet --color never --ignore "$ignored" 2>/dev/null)
@@ -24,7 +25,9 @@ line=$(printf '%s\n' "$said" | sed -n '/^error /{s/^error /gpu-preflight: /p;q;}
 # A card that Slurm does not hand out is nobody's concern here, and a reason that somebody gave stays.
 node=${SLURMD_NODENAME:-$(hostname -s)}
 state=$(timeout -k 1 5 scontrol --oneliner show node "$node") || exit 0
-case $state in *" State="*DRAIN*) exit 0 ;; esac
-case $state in *" Gres="*gpu*) ;; *) exit 0 ;; esac
+field=${state##* State=}
+case ${field%% *} in *DRAIN*) exit 0 ;; esac
+field=${state##* Gres=}
+case ${field%% *} in gpu*|*,gpu*) ;; *) exit 0 ;; esac
 timeout -k 1 5 scontrol update nodename="$node" state=drain reason="$line"
 exit 0

@@ -14,6 +14,7 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/slurm/bin
 # by itself (nvidia-modprobe is setuid root) stops no job that is no container.
 ignored=$(timeout -k 1 5 "$gpu_preflight" checks |
   awk '/^[a-z]/ { stack = $1 == "stack" } stack && /^  [a-z]/ { printf "%s,", $1 }')
+[ -n "$ignored" ] || exit 0
 ignored=${ignored}uvm-module-not-loaded,uvm-node-missing,control-node-missing,device-nodes-not-created-yet
 
 said=$(timeout -k 1 10 "$gpu_preflight" host --quiet --color never --ignore "$ignored" 2>/dev/null)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::process::Ended;
+use crate::support::process::{Ended, Run};
 use crate::support::{Scratch, link, needs, programs, scratch, write};
 
 const DAEMON: &str = "{\n    \"default-runtime\": \"nvidia\",\n    \"runtimes\": {\n        \"nvidia\": {\"path\": \
@@ -115,6 +115,57 @@ fn what_is_installed_twice_and_taken_out_leaves_no_trace() {
     done(&machine.run(&["uninstall"]));
     assert_eq!(machine.everything(), before);
     assert!(done(&machine.run(&["uninstall"])).contains("no engine has it"));
+}
+
+#[test]
+fn a_file_that_several_engines_need_stays_until_the_last() {
+    let Some(machine) = Machine::new() else { return };
+    let there = "{\"version\": \"1.0.0\"}";
+    write(&machine.at(HOOK), there);
+    write(&machine.at("opt/nri/plugins/10-hook-injector"), "");
+    let before = machine.everything();
+    done(&machine.run(&["install"]));
+    for engine in ["podman", "crio"] {
+        let ended = machine.run(&["uninstall", engine]);
+        assert!(done(&ended).contains("stays"), "{ended:?}");
+        assert!(machine.text(HOOK).contains("gpu-preflight-hook"), "after {engine}");
+    }
+    done(&machine.run(&["uninstall", "containerd"]));
+    assert_eq!(machine.text(HOOK), there, "what stood there stands there again");
+    done(&machine.run(&["uninstall"]));
+    assert_eq!(machine.everything(), before);
+}
+
+#[test]
+fn what_was_kept_and_is_gone_costs_no_file() {
+    let Some(machine) = Machine::new() else { return };
+    done(&machine.run(&["install", "docker"]));
+    std::fs::remove_dir_all(machine.at("var/lib/gpu-preflight/registered/files")).expect("what was kept");
+    let ended = machine.run(&["uninstall", "docker"]);
+    assert_eq!(ended.code(), 2, "{ended:?}");
+    assert_eq!(machine.json(FILES[0].0)["default-runtime"], "gpu-preflight");
+}
+
+#[test]
+fn directories_are_for_all_whatever_the_callers_umask() {
+    let Some(machine) = Machine::new() else { return };
+    let program = programs::cli().display().to_string();
+    let script = format!("umask 077; exec {program} install --host-root {}", machine.at("").display());
+    done(&Run::new("/bin/sh").args(["-c", &script]).end());
+    for directory in ["usr/libexec/gpu-preflight", "usr/share/containers/oci/hooks.d"] {
+        let mode = std::fs::metadata(machine.at(directory)).expect(directory).mode() & 0o7777;
+        assert_eq!(mode, 0o755, "{directory}");
+    }
+}
+
+#[test]
+fn a_program_that_others_may_write_is_made_anew() {
+    let Some(machine) = Machine::new() else { return };
+    done(&machine.run(&["install", "podman"]));
+    let program = machine.at(PROGRAMS).join("gpu-preflight-hook");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o777)).expect("its mode");
+    done(&machine.run(&["install", "podman"]));
+    assert_eq!(std::fs::metadata(&program).expect("the program").mode() & 0o7777, 0o755);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::wrapper::{self, Wrapper};
-use super::{RUNTIME_NAME, Trouble, is_ours, is_runc, table};
+use super::{RUNTIME_NAME, Trouble, already_default, is_runc, table};
 
 /// The CRI plugin's table in the configuration's versions 1, 2 and 3.
 const PLUGINS: [&str; 3] = ["cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"];
@@ -25,8 +25,9 @@ pub struct Registered {
     pub wrapper: Option<Wrapper>,
 }
 
-/// Adds our handler, and with `default` makes it that of every pod that names no other.
-pub fn register(text: Option<&str>, default: bool) -> Result<Registered, Trouble> {
+/// Adds our handler, and with `default` makes it that of every pod that names no other. `before`: the file as it was
+/// before ours, where that is kept.
+pub fn register(text: Option<&str>, before: Option<&str>, default: bool) -> Result<Registered, Trouble> {
     let mut document = table::parse(text)?;
     if text.is_none_or(|text| text.trim().is_empty()) {
         // read by 1.x, and by 2.x, which translates it
@@ -39,9 +40,17 @@ pub fn register(text: Option<&str>, default: bool) -> Result<Registered, Trouble
             "gpu-preflight install docker",
         ));
     }
-    let containerd = ["plugins", plugin, "containerd"];
     let present = default_name(&document, plugin);
-    let of_default = table::at(&document, &["plugins", plugin, "containerd", "runtimes", &present]);
+    let is_default = present == RUNTIME_NAME;
+    if is_default && !default {
+        return Err(already_default("containerd"));
+    }
+    // where ours is the default already, what it stands before is told by the file as it was
+    let origin = if is_default { table::parse(before)? } else { document.clone() };
+    let of_origin = self::plugin(&origin)?;
+    let name = Some(default_name(&origin, of_origin)).filter(|name| name != RUNTIME_NAME);
+    let name = name.unwrap_or_else(|| STOCK.to_owned());
+    let of_default = table::at(&origin, &["plugins", of_origin, "containerd", "runtimes", &name]);
     let program = of_default.and_then(program);
     if program.is_some_and(is_of_nvidia) {
         return Err(Trouble::refused(
@@ -50,41 +59,39 @@ pub fn register(text: Option<&str>, default: bool) -> Result<Registered, Trouble
         ));
     }
     let kind = of_default.and_then(|handler| table::text(handler, "runtime_type")).unwrap_or(SHIM);
-    if default && present != RUNTIME_NAME && kind != SHIM {
+    if default && kind != SHIM {
         return Err(Trouble::refused(
-            format!("its default runtime {present:?} is of type {kind:?}, which calls no OCI program"),
+            format!("its default runtime {name:?} is of type {kind:?}, which calls no OCI program"),
             "register ours beside it with --no-default, and name it in a RuntimeClass",
         ));
     }
-    let mut text = None;
-    let mut wrapper = None;
-    if present != RUNTIME_NAME {
-        let called = program.filter(|program| !is_runc(program) && default);
-        let (name, made) = wrapper::calling(called, "containerd")?;
-        wrapper = made;
+    let called = program.filter(|program| !is_runc(program) && default);
+    let (program, wrapper) = wrapper::calling(called, "containerd")?;
+    let keys = ["plugins", plugin, "containerd", "runtimes", RUNTIME_NAME];
+    if table::at(&document, &keys).is_none() {
         let copy = of_default.map(as_table).unwrap_or_default();
-        let keys = ["plugins", plugin, "containerd", "runtimes", RUNTIME_NAME];
-        let is_new = table::at(&document, &keys).is_none();
         let ours = table::made(&mut document, &keys)?;
-        if is_new {
-            for (key, item) in copy {
-                ours.insert(&key, item);
-            }
-            if !ours.contains_key("runtime_type") {
-                ours.insert("runtime_type", value(SHIM));
-            }
+        for (key, item) in copy {
+            ours.insert(&key, item);
         }
-        let options =
-            table::made(&mut document, &[containerd.as_slice(), &["runtimes", RUNTIME_NAME, "options"]].concat())?;
-        if table::text(options, "BinaryName") != Some(name.as_str()) {
-            options.insert("BinaryName", value(&name));
+        if !ours.contains_key("runtime_type") {
+            ours.insert("runtime_type", value(SHIM));
         }
-        if default {
-            table::made(&mut document, &containerd)?.insert("default_runtime_name", value(RUNTIME_NAME));
-        }
-        text = Some(document.to_string());
     }
-    Ok(Registered { text: text.unwrap_or_else(|| document.to_string()), wrapper })
+    let options = table::made(&mut document, &[keys.as_slice(), &["options"]].concat())?;
+    if table::text(options, "BinaryName") != Some(program.as_str()) {
+        options.insert("BinaryName", value(&program));
+    }
+    if default && !is_default {
+        table::made(&mut document, &keys[..3])?.insert("default_runtime_name", value(RUNTIME_NAME));
+    }
+    Ok(Registered { text: document.to_string(), wrapper })
+}
+
+/// The handler that is the default by this file alone.
+pub fn default_of(text: Option<&str>) -> Option<String> {
+    let document = table::parse(text).ok()?;
+    Some(default_name(&document, plugin(&document).ok()?))
 }
 
 /// Takes our handler out; what was the default before is it again. `None`: nothing is left in a file that was not there
@@ -191,15 +198,6 @@ fn value(text: &str) -> Item {
     Item::Value(Value::from(text))
 }
 
-/// Our handler is the default, and its program ours.
-pub fn leads_to_ours(text: &str) -> bool {
-    let Ok(document) = table::parse(Some(text)) else { return false };
-    let Ok(plugin) = plugin(&document) else { return false };
-    let name = default_name(&document, plugin);
-    let handler = table::at(&document, &["plugins", plugin, "containerd", "runtimes", &name]);
-    handler.and_then(program).is_some_and(is_ours)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::RUNTIME;
@@ -237,15 +235,15 @@ root = "/var/lib/containerd"
     }
 
     fn there_and_back(before: Option<&str>, default: bool) -> Option<String> {
-        let with = register(before, default).unwrap().text;
-        assert_eq!(register(Some(&with), default).unwrap().text, with, "twice is once");
-        assert_eq!(leads_to_ours(&with), default);
+        let with = register(before, None, default).unwrap().text;
+        assert_eq!(register(Some(&with), before, default).unwrap().text, with, "twice is once");
+        assert_eq!(default_of(Some(&with)).as_deref() == Some("gpu-preflight"), default);
         unregister(&with, before).unwrap()
     }
 
     #[test]
     fn the_default_handler_is_copied_with_what_it_needs() {
-        let with = register(Some(KUBEADM), true).unwrap();
+        let with = register(Some(KUBEADM), None, true).unwrap();
         let text = parsed(&with.text);
         let handler = ours(&text, PLUGINS[2]);
         assert_eq!(handler["options"]["SystemdCgroup"].as_bool(), Some(true));
@@ -259,7 +257,7 @@ root = "/var/lib/containerd"
     fn without_a_handler_runcs_own_is_meant() {
         for (before, plugin) in [(Some(DEBIAN), PLUGINS[1]), (None, PLUGINS[1]), (Some("root = \"/d\"\n"), PLUGINS[0])]
         {
-            let text = parsed(&register(before, true).unwrap().text);
+            let text = parsed(&register(before, None, true).unwrap().text);
             assert_eq!(ours(&text, plugin)["runtime_type"].as_str(), Some(SHIM));
             assert_eq!(text["plugins"][plugin]["containerd"]["default_runtime_name"].as_str(), Some("gpu-preflight"));
         }
@@ -283,15 +281,19 @@ root = "/var/lib/containerd"
     #[test]
     fn another_runtime_is_called_through_a_wrapper_and_nvidias_by_its_own_configuration() {
         let with = |program: &str| KUBEADM.replace("BinaryName = ''", &format!("BinaryName = '{program}'"));
-        let registered = register(Some(&with("/usr/bin/crun")), true).unwrap();
+        let registered = register(Some(&with("/usr/bin/crun")), None, true).unwrap();
         let wrapper = registered.wrapper.unwrap();
         assert_eq!(
             ours(&parsed(&registered.text), PLUGINS[2])["options"]["BinaryName"].as_str(),
             Some(wrapper.path.as_str())
         );
         assert!(wrapper.text.contains("--runtime /usr/bin/crun"));
-        assert!(register(Some(&with("/usr/bin/x;y")), true).is_err());
-        let refused = register(Some(&with("/usr/bin/nvidia-container-runtime")), true);
+        // made again where it is gone
+        let crun = with("/usr/bin/crun");
+        assert_eq!(register(Some(&registered.text), Some(&crun), true).unwrap().wrapper, Some(wrapper));
+        assert!(matches!(register(Some(&registered.text), None, false), Err(Trouble::Refused { .. })));
+        assert!(register(Some(&with("/usr/bin/x;y")), None, true).is_err());
+        let refused = register(Some(&with("/usr/bin/nvidia-container-runtime")), None, true);
         assert!(matches!(refused, Err(Trouble::Refused { way_out, .. }) if way_out.ends_with("nvidia")));
     }
 
@@ -303,10 +305,10 @@ root = "/var/lib/containerd"
             "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = \"kata\"\n\
              [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.kata]\nruntime_type = \"io.containerd.kata.v2\"\n",
         ] {
-            assert!(matches!(register(Some(text), true), Err(Trouble::Refused { .. })), "{text}");
+            assert!(matches!(register(Some(text), None, true), Err(Trouble::Refused { .. })), "{text}");
         }
         for text in ["version = ", "plugins = 3\n", "version = 2\n[plugins]\n\"io.containerd.grpc.v1.cri\" = 7\n"] {
-            assert!(matches!(register(Some(text), true), Err(Trouble::Broken(_))), "{text}");
+            assert!(matches!(register(Some(text), None, true), Err(Trouble::Broken(_))), "{text}");
         }
     }
 }

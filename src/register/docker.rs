@@ -9,7 +9,7 @@ use jsonc_parser::json;
 use serde_json::Value;
 
 use super::json::{Document, SetMember as _};
-use super::{RUNTIME, RUNTIME_NAME, Trouble, is_ours, is_runc};
+use super::{RUNTIME, RUNTIME_NAME, Trouble, already_default, is_ours, is_runc};
 
 /// What dockerd calls its own runtime, in the words of several of its releases.
 const STOCK: [&str; 4] = ["runc", "io.containerd.runc.v2", "io.containerd.runc.v1", "io.containerd.runtime.v1.linux"];
@@ -19,6 +19,9 @@ pub fn register(text: Option<&str>, default: bool) -> Result<String, Trouble> {
     let document = Document::parse(text)?;
     let runtimes = document.object("runtimes")?;
     let present = document.text("default-runtime").map(str::to_owned);
+    if !default && present.as_deref() == Some(RUNTIME_NAME) {
+        return Err(already_default("docker"));
+    }
     let chained = match present.as_deref() {
         Some(name) if default && name != RUNTIME_NAME && !STOCK.contains(&name) => chained(&document, name)?,
         Some(RUNTIME_NAME) => arguments(entry(&document, RUNTIME_NAME)),
@@ -77,18 +80,6 @@ pub fn unregister(text: &str, before: Option<&str>, remembered: bool) -> Result<
     Ok(is_left.then(|| document.into_text()))
 }
 
-/// The file names our runtime, as ours or as a name that leads past us.
-pub fn names_ours(text: &str) -> bool {
-    Document::parse(Some(text)).is_ok_and(|document| entry(&document, RUNTIME_NAME).is_some())
-}
-
-/// The name leads to our program, and not past it.
-pub fn leads_to_ours(text: &str) -> bool {
-    Document::parse(Some(text)).is_ok_and(|document| {
-        entry(&document, RUNTIME_NAME).and_then(|entry| entry.get("path")?.as_str()).is_some_and(is_ours)
-    })
-}
-
 /// Without ours the file names no default runtime. A reload leaves a running docker the one it has then (20.10 and 26,
 /// measured 2026-11), and one that is gone from the runtimes ends docker 20.10 with a panic.
 pub fn loses_its_default(now: &str, after: Option<&str>) -> bool {
@@ -126,7 +117,10 @@ fn chained(document: &Document, name: &str) -> Result<Vec<String>, Trouble> {
 
 /// The default before ours: by the text that stood there, else by the program that ours was told.
 fn default_before(document: &Document, earlier: &Value) -> Option<String> {
-    let earlier = earlier.get("default-runtime").and_then(Value::as_str).filter(|name| *name != RUNTIME_NAME);
+    // one that has left the file since, docker would not start with
+    let is_there = |name: &&str| STOCK.contains(name) || entry(document, name).is_some();
+    let earlier = earlier.get("default-runtime").and_then(Value::as_str);
+    let earlier = earlier.filter(|name| *name != RUNTIME_NAME).filter(is_there);
     let told = || {
         let told = told(entry(document, RUNTIME_NAME)?)?;
         let runtimes = document.value().get("runtimes")?.as_object()?;
@@ -149,7 +143,9 @@ fn told(entry: &Value) -> Option<String> {
 /// Our name for the real runtime.
 fn passed_through(ours: &Value) -> CstInputValue {
     let path = CstInputValue::String(told(ours).unwrap_or_else(|| "runc".to_owned()));
-    let further: Vec<_> = arguments(Some(ours)).into_iter().skip(2).map(CstInputValue::String).collect();
+    let arguments = arguments(Some(ours));
+    let behind = arguments.iter().position(|argument| argument == "--runtime").map_or(0, |at| at + 2);
+    let further: Vec<_> = arguments.into_iter().skip(behind).map(CstInputValue::String).collect();
     let mut members = vec![("path".to_owned(), path)];
     if !further.is_empty() {
         members.push(("runtimeArgs".to_owned(), CstInputValue::Array(further)));
@@ -160,6 +156,18 @@ fn passed_through(ours: &Value) -> CstInputValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The file names our runtime, as ours or as a name that leads past us.
+    fn names_ours(text: &str) -> bool {
+        Document::parse(Some(text)).is_ok_and(|document| entry(&document, RUNTIME_NAME).is_some())
+    }
+
+    /// The name leads to our program, and not past it.
+    fn leads_to_ours(text: &str) -> bool {
+        Document::parse(Some(text)).is_ok_and(|document| {
+            entry(&document, RUNTIME_NAME).and_then(|entry| entry.get("path")?.as_str()).is_some_and(is_ours)
+        })
+    }
 
     const ALONE: &str = r#"{
   "runtimes": {
@@ -275,6 +283,21 @@ mod tests {
             r#"{"runtimes":{"x":{"path":"/usr/bin/crun","runtimeArgs":["--debug"]}},"default-runtime":"x"}"#;
         let expected = serde_json::json!({"path": "/usr/bin/crun", "runtimeArgs": ["--debug"]});
         assert_eq!(runtime(with_arguments), expected);
+    }
+
+    #[test]
+    fn a_default_that_has_left_the_file_does_not_come_back() {
+        let with = register(Some(NVIDIA), true).unwrap();
+        let mut value = value(&with);
+        value["runtimes"].as_object_mut().unwrap().remove("nvidia");
+        let out = unregister(&value.to_string(), Some(NVIDIA), false).unwrap().unwrap();
+        assert!(serde_json::from_str::<Value>(&out).unwrap().get("default-runtime").is_none(), "{out}");
+    }
+
+    #[test]
+    fn what_is_the_default_is_not_put_beside_the_others_in_passing() {
+        let with = register(Some("{}"), true).unwrap();
+        assert!(matches!(register(Some(&with), false), Err(Trouble::Refused { .. })));
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Document {
     /// Of a name that is there twice nobody knows which counts.
     fn each_once(object: &CstObject, path: &str) -> Result<(), Trouble> {
         let mut names: Vec<String> = object.properties().iter().filter_map(CstObjectProp::decoded_name).collect();
-        names.sort_unstable();
+        names.sort_unstable_by_key(|name| name.to_ascii_lowercase());
         match names.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(&pair[1])) {
             Some(pair) => Err(Trouble::Broken(format!("{path}{:?} is in it twice", pair[0]))),
             None => Ok(()),

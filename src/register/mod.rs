@@ -47,6 +47,15 @@ impl fmt::Display for Trouble {
     }
 }
 
+/// What is the default already is not made a runtime beside the others in passing: what was the default before is known
+/// to `uninstall`.
+fn already_default(engine: &str) -> Trouble {
+    Trouble::refused(
+        "it is the default runtime already",
+        format!("gpu-preflight uninstall {engine}, then the same again"),
+    )
+}
+
 /// A real runtime that our program takes by itself, without being told.
 fn is_runc(program: &str) -> bool {
     program.rsplit('/').next() == Some("runc")

@@ -42,7 +42,7 @@ fn checked(engine: &RegisteredEngine) -> String {
                 EntryWay::DefaultRuntime => "by its default runtime",
                 EntryWay::HooksDirectory => "by its hooks directory",
                 EntryWay::BehindNvidia => "behind NVIDIA's runtime, its default",
-                EntryWay::NamedRuntime => "by a runtime",
+                EntryWay::NamedRuntime => "where it is named",
             };
             let daemon = match &engine.daemon {
                 Daemon::Unknown(reason) => format!("; whether it has read that: {reason}"),

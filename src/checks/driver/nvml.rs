@@ -2,21 +2,20 @@
 
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
-use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlTrouble};
+use crate::model::{Facts, Unknown};
+
+mod memory;
 
 const HUNG: &str = "{call} of NVML did not come back in time";
 const DIED: &str = "the process that called {call} of NVML was ended by it";
 const UNHEALTHY: &str = "{bad} does not answer ({why}), and the other {good} do";
+const NONE_ANSWERS: &str = "no GPU answers: {bad} ({why})";
 const RESET: &str = "{gpus}: the driver asks for a reset";
-const ECC: &str = "{gpus}: {count} memory errors that ECC could not correct since the driver was loaded";
-const REMAP_FAILED: &str = "{gpus}: a faulty row of memory could not be replaced";
-const REMAP_PENDING: &str = "{gpus}: a faulty row of memory waits for a reset to be replaced";
-const RETIREMENT: &str = "{gpus}: a faulty page of memory waits for a reset to be retired";
 const MIG: &str = "{gpus}: MIG is on, and no instance is made";
-const OCCUPIED: &str = "{gpus}: {used} of {total} MiB of memory are in use";
-const EXCLUSIVE: &str = "{gpus}: exclusive mode, and process {process} has it";
+const EXCLUSIVE: &str = "{gpu}: exclusive mode, and process {process} has it{others}";
+const PROHIBITED: &str = "{gpus}: compute mode Prohibited, in which nobody may use it";
 const PERSISTENCE: &str = "{gpus}: persistence mode is off";
 
 /// `nvmlReturn_t` (`nvml.h`).
@@ -53,7 +52,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "one-gpu-unhealthy",
         title: "one GPU among good ones does not answer",
         why: "nvidia-smi and the container toolkit ask every GPU, stop at the one that does not answer, and print \"Unable to determine the device handle for GPU ...\", so that no container starts although other GPUs work.",
-        messages: &[UNHEALTHY],
+        messages: &[UNHEALTHY, NONE_ANSWERS],
         remedy: &[
             Step {
                 action: Action::ChangeEnvironment,
@@ -121,7 +120,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "ecc-uncorrectable",
         title: "the GPU's memory had errors that could not be corrected",
         why: "A program met a memory error that ECC could not correct: it was ended, and others may be until the GPU is reset.",
-        messages: &[ECC],
+        messages: &[memory::ECC],
         remedy: &[
             Step {
                 action: Action::ResetGpu,
@@ -136,23 +135,23 @@ pub(super) const CHECKS: &[Check] = &[
         ],
         severities: &[Severity::Error],
         places: &[Place::Host, Place::Healthcheck],
-        judge: ecc_uncorrectable,
+        judge: memory::ecc_uncorrectable,
     },
     Check {
         id: "row-remap-failed",
         title: "a faulty row of GPU memory could not be replaced",
         why: "No spare row is left: the GPU will meet the fault again.",
-        messages: &[REMAP_FAILED],
+        messages: &[memory::REMAP_FAILED],
         remedy: &[Step { action: Action::ReplaceHardware, text: "Have the GPU replaced.", command: None }],
         severities: &[Severity::Error],
         places: &[Place::Host, Place::Healthcheck],
-        judge: remap_failed,
+        judge: memory::remap_failed,
     },
     Check {
         id: "row-remap-pending",
         title: "a faulty row of GPU memory waits for a reset",
         why: "The driver will replace the row when the GPU is next reset; until then a program may meet it.",
-        messages: &[REMAP_PENDING],
+        messages: &[memory::REMAP_PENDING],
         remedy: &[Step {
             action: Action::ResetGpu,
             text: "Reset the GPU when nothing uses it.",
@@ -160,13 +159,13 @@ pub(super) const CHECKS: &[Check] = &[
         }],
         severities: &[Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
-        judge: remap_pending,
+        judge: memory::remap_pending,
     },
     Check {
         id: "page-retirement-pending",
         title: "a faulty page of GPU memory waits for a reset",
         why: "GPUs before Ampere retire pages; that takes effect when the driver is next loaded.",
-        messages: &[RETIREMENT],
+        messages: &[memory::RETIREMENT],
         remedy: &[Step {
             action: Action::ResetGpu,
             text: "Reset the GPU, or reboot, when nothing uses it.",
@@ -174,7 +173,7 @@ pub(super) const CHECKS: &[Check] = &[
         }],
         severities: &[Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
-        judge: retirement_pending,
+        judge: memory::retirement_pending,
     },
     Check {
         id: "mig-enabled-without-instances",
@@ -194,7 +193,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "gpu-memory-occupied",
         title: "others use the GPU's memory",
         why: "A program finds too little free memory on the GPU.",
-        messages: &[OCCUPIED],
+        messages: &[memory::OCCUPIED],
         remedy: &[
             Step {
                 action: Action::FreeGpu,
@@ -209,13 +208,13 @@ pub(super) const CHECKS: &[Check] = &[
         ],
         severities: &[Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
-        judge: memory_occupied,
+        judge: memory::memory_occupied,
     },
     Check {
         id: "gpu-exclusive-busy",
         title: "the GPU is in exclusive mode and in use",
         why: "In mode Exclusive Process the GPU serves one process; a second one is told that all devices are busy.",
-        messages: &[EXCLUSIVE],
+        messages: &[EXCLUSIVE, PROHIBITED],
         remedy: &[
             Step { action: Action::FreeGpu, text: "End the process that has it.", command: Some("nvidia-smi") },
             Step {
@@ -249,9 +248,23 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// GPUs that answered and of which something is so: all of them, as words for a message.
-fn of(nvml: &Nvml, is_so: impl Fn(&NvmlGpu) -> bool) -> Vec<&NvmlGpu> {
-    nvml.answering().filter(|gpu| is_so(gpu)).collect()
+/// What NVML said, where it said something of GPUs. `None`: nobody asked it, or there is nothing to say. Where it did not
+/// start, or broke off before the first GPU, nothing is known of them.
+fn asked<'f>(facts: &'f Facts<'_>) -> Result<Option<&'f Nvml>, Unknown> {
+    let Some(nvml) = &facts.host.nvml else { return Ok(None) };
+    match &nvml.trouble {
+        Some(trouble) if nvml.gpus.is_empty() => Err(Unknown::new("host.nvml", "NVML", words(trouble))),
+        _ => Ok(Some(nvml).filter(|nvml| !nvml.gpus.is_empty())),
+    }
+}
+
+fn words(trouble: &NvmlTrouble) -> String {
+    match trouble {
+        NvmlTrouble::NotLoaded(reason) => format!("it cannot be loaded: {reason}"),
+        NvmlTrouble::Failed(call, code) => format!("{call} answers with code {code}"),
+        NvmlTrouble::Late(call) => format!("{call} did not come back"),
+        NvmlTrouble::Died(call) => format!("{call} ended the process"),
+    }
 }
 
 /// `GPU 3 (0000:65:00.0)`, the first few.
@@ -266,7 +279,8 @@ fn name(gpu: &NvmlGpu) -> String {
     }
 }
 
-/// A finding about these GPUs, if there are any.
+/// A finding about the GPUs that answered and of which something is so. What the message says of a number is said of the
+/// first.
 fn about(
     facts: &Facts<'_>,
     message: &'static str,
@@ -274,16 +288,19 @@ fn about(
     is_so: impl Fn(&NvmlGpu) -> bool,
     more: impl FnOnce(Failure, &NvmlGpu) -> Failure,
 ) -> Judgement {
-    let Some(nvml) = &facts.host.nvml else { return not_applicable() };
-    let gpus = of(nvml, is_so);
-    let Some(first) = gpus.first() else {
-        return if nvml.gpus.is_empty() { not_applicable() } else { Ok(Outcome::Pass) };
+    let Some(nvml) = asked(facts)? else { return not_applicable() };
+    let gpus: Vec<&NvmlGpu> = nvml.answering().filter(|gpu| is_so(gpu)).collect();
+    let Some(first) = gpus.first() else { return Ok(Outcome::Pass) };
+    let others = match gpus.len() {
+        1 => String::new(),
+        more => format!(" (and {} more)", more - 1),
     };
-    let failure = Failure::new(severity, message).arg("gpus", named(&gpus)).arg("index", first.index).saw(
-        "host.nvml.gpus",
-        named(&gpus),
-        "NVML",
-    );
+    let failure = Failure::new(severity, message)
+        .arg("gpus", named(&gpus))
+        .arg("gpu", name(first))
+        .arg("others", others)
+        .arg("index", first.index)
+        .saw("host.nvml.gpus", named(&gpus), "NVML");
     more(failure, first).found()
 }
 
@@ -302,67 +319,38 @@ fn hung(facts: &Facts<'_>) -> Judgement {
     Failure::new(Severity::Error, message).arg("call", call).saw("host.nvml.trouble", call, "NVML").found()
 }
 
-fn why(gpu: &NvmlGpu) -> String {
-    match &gpu.trouble {
-        Some(NvmlTrouble::Failed(call, code)) => format!("{call}: NVML code {code}"),
-        _ => "no answer".to_owned(),
-    }
-}
-
 fn one_unhealthy(facts: &Facts<'_>) -> Judgement {
-    let Some(nvml) = &facts.host.nvml else { return not_applicable() };
+    let Some(nvml) = asked(facts)? else { return not_applicable() };
     let bad: Vec<&NvmlGpu> = nvml.gpus.iter().filter(|gpu| gpu.trouble.is_some()).collect();
     let good: Vec<&NvmlGpu> = nvml.answering().collect();
-    let Some(first) = bad.first() else {
-        return if nvml.gpus.is_empty() { not_applicable() } else { Ok(Outcome::Pass) };
+    let Some((first, trouble)) = bad.first().and_then(|gpu| Some((gpu, gpu.trouble.as_ref()?))) else {
+        return Ok(Outcome::Pass);
     };
     let uuids: Vec<&str> = good.iter().filter_map(|gpu| gpu.uuid.as_deref()).collect();
     let indices: Vec<String> = good.iter().map(|gpu| gpu.index.to_string()).collect();
-    Failure::new(Severity::Error, UNHEALTHY)
+    let failure = Failure::new(Severity::Error, if good.is_empty() { NONE_ANSWERS } else { UNHEALTHY })
         .arg("bad", named(&bad))
-        .arg("why", why(first))
+        .arg("why", words(trouble))
         .arg("good", good.len())
         .arg("healthy", uuids.join(","))
         .arg("indices", indices.join(","))
         .arg("index", first.index)
-        .saw("host.nvml.gpus", why(first), "NVML")
-        .found()
+        .saw("host.nvml.gpus", words(trouble), "NVML");
+    // where none answers there is none to work with
+    let only: &[Action] = &[Action::ResetGpu, Action::Reboot, Action::ReplaceHardware, Action::UpdateDriver];
+    if good.is_empty() { failure.only(only).found() } else { failure.found() }
 }
 
 fn reset_required(facts: &Facts<'_>) -> Judgement {
-    let Some(nvml) = &facts.host.nvml else { return not_applicable() };
+    let Some(nvml) = asked(facts)? else { return not_applicable() };
     let asks = |gpu: &&NvmlGpu| gpu.trouble.as_ref().and_then(NvmlTrouble::code) == Some(RESET_REQUIRED);
     let gpus: Vec<&NvmlGpu> = nvml.gpus.iter().filter(asks).collect();
-    let Some(first) = gpus.first() else {
-        return if nvml.gpus.is_empty() { not_applicable() } else { Ok(Outcome::Pass) };
-    };
+    let Some(first) = gpus.first() else { return Ok(Outcome::Pass) };
     Failure::new(Severity::Error, RESET).arg("gpus", named(&gpus)).arg("index", first.index).found()
 }
 
-fn ecc_uncorrectable(facts: &Facts<'_>) -> Judgement {
-    about(
-        facts,
-        ECC,
-        Severity::Error,
-        |gpu| gpu.uncorrectable.is_some_and(|count| count > 0),
-        |failure, gpu| failure.arg("count", gpu.uncorrectable.unwrap_or_default()),
-    )
-}
-
-fn remap_failed(facts: &Facts<'_>) -> Judgement {
-    about(facts, REMAP_FAILED, Severity::Error, |gpu| gpu.remap_failed == Some(true), plain)
-}
-
-fn remap_pending(facts: &Facts<'_>) -> Judgement {
-    about(facts, REMAP_PENDING, Severity::Warning, |gpu| gpu.remap_pending == Some(true), plain)
-}
-
-fn retirement_pending(facts: &Facts<'_>) -> Judgement {
-    about(facts, RETIREMENT, Severity::Warning, |gpu| gpu.retirement_pending == Some(true), plain)
-}
-
 fn without_instances(gpu: &NvmlGpu) -> bool {
-    gpu.mig == Some(true) && gpu.mig_devices.is_empty()
+    gpu.mig == Some(true) && gpu.mig_devices.as_ref().is_some_and(Vec::is_empty)
 }
 
 /// An error only where no GPU is left.
@@ -371,23 +359,16 @@ fn mig_without_instances(facts: &Facts<'_>) -> Judgement {
     about(facts, MIG, if all { Severity::Error } else { Severity::Warning }, without_instances, plain)
 }
 
-/// Nine parts in ten of the memory are in use.
-fn is_occupied(gpu: &NvmlGpu) -> bool {
-    matches!((gpu.memory, gpu.memory_free), (Some(total), Some(free)) if total > 0 && free < total / 10)
-}
-
-fn memory_occupied(facts: &Facts<'_>) -> Judgement {
-    const MIB: u64 = 1 << 20;
-    about(facts, OCCUPIED, Severity::Warning, is_occupied, |failure, gpu| {
-        let (total, free) = (gpu.memory.unwrap_or_default(), gpu.memory_free.unwrap_or_default());
-        failure.arg("used", total.saturating_sub(free) / MIB).arg("total", total / MIB)
-    })
-}
-
-/// MPS shares a GPU in this mode: its server is then the one process.
+/// MPS shares a GPU in exclusive mode; nobody may use one in mode Prohibited.
 fn exclusive_busy(facts: &Facts<'_>) -> Judgement {
+    let Some(nvml) = asked(facts)? else { return not_applicable() };
+    if nvml.answering().any(|gpu| gpu.compute_mode == Some(ComputeMode::Prohibited)) {
+        let is_so = |gpu: &NvmlGpu| gpu.compute_mode == Some(ComputeMode::Prohibited);
+        return about(facts, PROHIBITED, Severity::Warning, is_so, plain);
+    }
     let is_busy = |gpu: &NvmlGpu| {
-        gpu.compute_mode == Some(ComputeMode::Exclusive) && gpu.processes.as_ref().is_some_and(|all| !all.is_empty())
+        let has_process = gpu.processes.as_ref().is_some_and(|all| !all.is_empty());
+        gpu.compute_mode == Some(ComputeMode::Exclusive) && has_process && gpu.mps != Some(true)
     };
     about(facts, EXCLUSIVE, Severity::Warning, is_busy, |failure, gpu| {
         let process = gpu.processes.as_ref().and_then(|all| all.first()).map_or(0, |process| process.pid);
@@ -400,99 +381,4 @@ fn persistence_off(facts: &Facts<'_>) -> Judgement {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::checks::testing::World;
-
-    fn gpu(index: u32) -> NvmlGpu {
-        NvmlGpu {
-            index,
-            uuid: Some(format!("GPU-{index}")),
-            pci: Some(format!("0000:0{index}:00.0")),
-            memory: Some(80 << 30),
-            memory_free: Some(79 << 30),
-            persistent: Some(true),
-            compute_mode: Some(ComputeMode::Default),
-            processes: Some(Vec::new()),
-            ..NvmlGpu::default()
-        }
-    }
-
-    fn machine(spoil: impl FnOnce(&mut Nvml)) -> World {
-        let mut world = World::machine(2);
-        let mut nvml = Nvml { gpus: vec![gpu(0), gpu(1)], ..Nvml::default() };
-        spoil(&mut nvml);
-        world.host.nvml = Some(nvml);
-        world
-    }
-
-    #[test]
-    fn nobody_asked_and_all_is_well() {
-        for world in [World::machine(2), machine(|_| ())] {
-            for check in CHECKS {
-                world.silent(check.id);
-            }
-        }
-    }
-
-    #[test]
-    fn each_defect_has_its_own_name() {
-        type Spoil = fn(&mut NvmlGpu);
-        let spoil: [(&str, Spoil, Severity); 9] = [
-            ("ecc-uncorrectable", |gpu| gpu.uncorrectable = Some(2), Severity::Error),
-            ("row-remap-failed", |gpu| gpu.remap_failed = Some(true), Severity::Error),
-            ("row-remap-pending", |gpu| gpu.remap_pending = Some(true), Severity::Warning),
-            ("page-retirement-pending", |gpu| gpu.retirement_pending = Some(true), Severity::Warning),
-            ("mig-enabled-without-instances", |gpu| gpu.mig = Some(true), Severity::Warning),
-            ("gpu-memory-occupied", |gpu| gpu.memory_free = Some(1 << 30), Severity::Warning),
-            ("persistence-off", |gpu| gpu.persistent = Some(false), Severity::Note),
-            (
-                "gpu-exclusive-busy",
-                |gpu| {
-                    gpu.compute_mode = Some(ComputeMode::Exclusive);
-                    gpu.processes = Some(vec![crate::model::host::NvmlProcess { pid: 7, memory: None }]);
-                },
-                Severity::Warning,
-            ),
-            (
-                "one-gpu-unhealthy",
-                |gpu| gpu.trouble = Some(NvmlTrouble::Failed("nvmlDeviceGetHandleByIndex_v2(1)".into(), 999)),
-                Severity::Error,
-            ),
-        ];
-        for (id, spoil, severity) in spoil {
-            let world = machine(|nvml| spoil(&mut nvml.gpus[1]));
-            let failure = world.failure(id);
-            assert_eq!(failure.severity, severity, "{id}");
-            for other in CHECKS.iter().filter(|check| check.id != id) {
-                world.silent(other.id);
-            }
-        }
-    }
-
-    #[test]
-    fn a_reset_is_asked_for_and_a_call_that_hangs_is_named() {
-        let reset = NvmlTrouble::Failed("nvmlDeviceGetUUID".into(), 16);
-        let world = machine(|nvml| nvml.gpus[0].trouble = Some(reset));
-        world.failure("gpu-reset-required");
-        for trouble in [NvmlTrouble::Late("nvmlInit_v2".into()), NvmlTrouble::Died("nvmlInit_v2".into())] {
-            let world = machine(|nvml| {
-                nvml.gpus.clear();
-                nvml.trouble = Some(trouble);
-            });
-            world.failure("driver-call-hung");
-        }
-        machine(|nvml| nvml.trouble = Some(NvmlTrouble::Failed("nvmlInit_v2".into(), 9))).silent("driver-call-hung");
-    }
-
-    #[test]
-    fn mig_on_all_is_an_error_and_an_instance_is_enough() {
-        let all = machine(|nvml| nvml.gpus.iter_mut().for_each(|gpu| gpu.mig = Some(true)));
-        assert_eq!(all.failure("mig-enabled-without-instances").severity, Severity::Error);
-        let made = machine(|nvml| {
-            nvml.gpus[0].mig = Some(true);
-            nvml.gpus[0].mig_devices = vec!["MIG-1".into()];
-        });
-        made.silent("mig-enabled-without-instances");
-    }
-}
+mod tests;

@@ -53,7 +53,7 @@ pub use pci::pci;
 #[cfg(feature = "cli")]
 pub use profile::{LIMIT as MOST_PROFILE, carried, profile};
 #[cfg(feature = "cli")]
-pub use registration::registration;
+pub use registration::{docker_root, registration};
 pub use services::{cdi_refresh, device_list_strategy, docker_desktop};
 pub use toolkit::toolkit;
 

@@ -16,7 +16,7 @@ use crate::model::host::{
     Daemon, Engine, EngineKind, Entry, EntryWay, NodeKind, OwnProgram, RegisteredEngine, Registration,
 };
 use crate::model::own::{
-    HOOK, HOOK_FILE, HOOKS_DIRECTORY, NRI_PLUGINS, RECORDS, RUNTIME, RUNTIME_NAME, is_our_runtime,
+    HOOK, HOOK_FILE, HOOKS_DIRECTORY, NRI_PLUGINS, RECORDS, RUNTIME, RUNTIME_NAME, WRAPPER, is_our_runtime,
 };
 
 const LIMIT: usize = 1 << 20;
@@ -72,7 +72,8 @@ fn entry(tree: &Tree, way: EntryWay, file: &str, program: &str) -> Entry {
         way,
         file: file.to_owned(),
         program: program.to_owned(),
-        there: is_program(tree, program),
+        // a wrapper is nothing without the program that it calls
+        there: is_program(tree, program) && (!program.contains(WRAPPER) || is_program(tree, RUNTIME)),
         searched: true,
         timeout: None,
     }
@@ -151,7 +152,8 @@ fn overwritten(tree: &Tree) -> Vec<String> {
         let record = record.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
         for file in record.into_iter().flat_map(|record| record.files) {
             let is_ours = match tree.read_text(&file.path, LIMIT) {
-                Ok(text) => text.is_some_and(|text| text.contains(RUNTIME_NAME)),
+                // one that is gone registers nothing, and no engine misses it
+                Ok(text) => text.is_none_or(|text| text.contains(RUNTIME_NAME)),
                 Err(_) => true,
             };
             if !is_ours && !found.contains(&file.path) {
@@ -190,6 +192,8 @@ fn rootless(tree: &Tree) -> Vec<String> {
 #[serde(rename_all = "PascalCase")]
 struct Information {
     default_runtime: String,
+    #[serde(default)]
+    docker_root_dir: Option<String>,
     runtimes: BTreeMap<String, Value>,
 }
 
@@ -197,6 +201,10 @@ fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemo
     let Some(entry) = entries.iter().find(|entry| entry.way != EntryWay::HooksDirectory) else {
         return if engine.kind == EngineKind::Docker && !host.laid_out { lingers() } else { Daemon::None };
     };
+    // NVIDIA's runtime reads its configuration for each container
+    if entry.way == EntryWay::BehindNvidia && (engine.kind != EngineKind::Docker || host.laid_out) {
+        return Daemon::None;
+    }
     match engine.kind {
         // each command reads the files anew
         EngineKind::Podman => Daemon::None,
@@ -209,6 +217,11 @@ fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemo
 
 fn information() -> Result<Information, Silent> {
     Api::socket(Path::new("/var/run/docker.sock")).json("/info")
+}
+
+/// Where docker keeps what it has, as it says itself.
+pub fn docker_root() -> Option<String> {
+    information().ok()?.docker_root_dir
 }
 
 /// Whether a docker whose file does not name ours calls it all the same.
@@ -225,7 +238,7 @@ fn asked(entry: &Entry) -> Daemon {
         Err(Silent::Failed(unseen)) => Daemon::Unknown(unseen.reason),
         Ok(information) if entry.way == EntryWay::BehindNvidia => {
             match information.runtimes.get(&information.default_runtime) {
-                Some(_) if information.default_runtime != "runc" => Daemon::Current,
+                Some(runtime) if runtime.get("path").and_then(Value::as_str).is_some_and(is_runtime) => Daemon::Current,
                 _ => Daemon::Unaware(format!("its default runtime is {}", information.default_runtime)),
             }
         }

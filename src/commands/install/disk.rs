@@ -1,11 +1,14 @@
 //! The machine's files as `install` reads and writes them: below its root, links followed inside it, each file whole.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::collect::tree::Tree;
 use crate::commands::saved;
 use crate::model::host::NodeKind;
+use crate::model::own::RECORDS;
 
 /// A configuration has some kilobytes.
 const LIMIT: usize = 1 << 20;
@@ -48,10 +51,25 @@ impl<'t> Disk<'t> {
             .is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == NodeKind::File && stat.mode & 0o111 != 0))
     }
 
+    /// Nobody else may write this file; or nothing is there.
+    pub(super) fn is_ours_alone(&self, path: &str) -> bool {
+        let user = nix::unistd::geteuid().as_raw();
+        match self.files.stat(path) {
+            Ok(Some(stat)) => (stat.uid == 0 || stat.uid == user) && stat.mode & 0o022 == 0 && stat.mode & 0o111 != 0,
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
     /// The names in a directory; none if it is absent.
+    pub(super) fn list(&self, path: &str) -> Result<Vec<String>, String> {
+        let names = self.files.list(path, 1 << 16).map_err(|unseen| unseen.reason)?.unwrap_or_default();
+        Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
+    }
+
+    /// The names in a directory, as far as they can be read.
     pub(super) fn names(&self, path: &str) -> Vec<String> {
-        let names = self.files.list(path, 1 << 16).ok().flatten().unwrap_or_default();
-        names.into_iter().filter_map(|name| name.into_string().ok()).collect()
+        self.list(path).unwrap_or_default()
     }
 
     /// Writes a file; returns the directories that were made for it, the uppermost first.
@@ -98,9 +116,15 @@ impl<'t> Disk<'t> {
         }
         missing.reverse();
         for directory in &missing {
-            match std::fs::create_dir(self.place(directory)?) {
-                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(words(&error)),
-                _ => {}
+            let place = self.place(directory)?;
+            // whatever the caller's umask: hooks are called by users without root, records are read by root alone
+            let mode = if directory.starts_with(RECORDS) { 0o700 } else { 0o755 };
+            match std::fs::create_dir(&place) {
+                Ok(()) => {
+                    std::fs::set_permissions(&place, Permissions::from_mode(mode)).map_err(|error| words(&error))?;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(words(&error)),
             }
         }
         Ok(missing)

@@ -32,7 +32,7 @@ pub(crate) fn install(asked: &Install, common: &Common) -> Result<u8, Failed> {
     let host = setting::machine(common, &files, &setting::knowledge(&files));
     let disk = disk_of(common, &files, asked.dry_run)?;
     let programs = Programs::plan(&disk, beside())?;
-    let mut records = Records::read(&disk);
+    let mut records = Records::read(&disk).map_err(|(path, reason)| unwritten(&path, reason))?;
     let plans = Asked { host: &host, policy: &policy, disk: &disk, default: !asked.no_default, force: false };
     let everybody = asked.engines.is_empty();
     let engines =
@@ -49,17 +49,18 @@ pub(crate) fn install(asked: &Install, common: &Common) -> Result<u8, Failed> {
         build_host(&disk, asked.dry_run, &mut shown)?;
     }
     for engine in engines {
-        match plans.install(engine) {
+        match plans.install(engine, &records) {
             Err(No::Absent(_)) if everybody => {}
             Err(no) => shown.add(engine, refused(no, everybody)),
             Ok(plan) => {
-                if !asked.dry_run {
-                    records.carry_out(&plan).map_err(|(path, reason)| unwritten(&path, reason))?;
-                    for path in named(&plan, &plans) {
-                        records.share(engine, &path).map_err(|reason| unwritten(&path, reason))?;
-                    }
-                }
-                shown.add(engine, Done::Planned(plan));
+                let share = |records: &mut Records<'_>| {
+                    plan.shares
+                        .iter()
+                        .try_for_each(|path| records.share(engine, path).map_err(|why| (path.clone(), why)))
+                };
+                let done =
+                    if asked.dry_run { Ok(()) } else { records.carry_out(&plan).and_then(|()| share(&mut records)) };
+                shown.add(engine, ended(plan, done));
             }
         }
     }
@@ -73,7 +74,7 @@ pub(crate) fn uninstall(asked: &Uninstall, common: &Common) -> Result<u8, Failed
     let policy = setting::policy(common, &files)?;
     let host = setting::machine(common, &files, &setting::knowledge(&files));
     let disk = disk_of(common, &files, asked.dry_run)?;
-    let mut records = Records::read(&disk);
+    let mut records = Records::read(&disk).map_err(|(path, reason)| unwritten(&path, reason))?;
     let plans = Asked { host: &host, policy: &policy, disk: &disk, default: true, force: asked.force };
     let everybody = asked.engines.is_empty();
     let registered: Vec<EngineName> = records.engines().collect();
@@ -88,10 +89,15 @@ pub(crate) fn uninstall(asked: &Uninstall, common: &Common) -> Result<u8, Failed
         match plans.uninstall(engine, &records) {
             Err(no) => shown.add(engine, refused(no, everybody)),
             Ok(plan) => {
-                if !asked.dry_run {
-                    records.take_back(&plan).map_err(|(path, reason)| unwritten(&path, reason))?;
-                }
-                shown.add(engine, Done::Planned(plan));
+                let done = if asked.dry_run {
+                    if !plan.stays {
+                        records.forget(engine);
+                    }
+                    Ok(())
+                } else {
+                    records.take_back(&plan)
+                };
+                shown.add(engine, ended(plan, done));
             }
         }
     }
@@ -115,13 +121,15 @@ fn engines(asked: &[EngineName], all: impl Iterator<Item = EngineName>) -> Vec<E
     engines
 }
 
-/// Files that a plan would have written if another engine's had not.
-fn named(plan: &Plan, asked: &Asked<'_>) -> Vec<String> {
-    asked
-        .shared_files(plan.engine)
-        .into_iter()
-        .filter(|path| plan.changes.iter().all(|change| change.path != *path))
-        .collect()
+/// A plan that was carried out, or the file that could not be written; the other engines are gone on with.
+fn ended(plan: Plan, done: Result<(), (String, String)>) -> Done {
+    match done {
+        Ok(()) => Done::Planned(plan),
+        Err((path, reason)) => {
+            let way_out = "mend that, then the same again: what stood there stands there still".to_owned();
+            Done::Failed { path: Some(path), reason, way_out }
+        }
+    }
 }
 
 /// What cannot be done for one engine is no failure where nobody asked for that one.
@@ -172,5 +180,5 @@ fn beside() -> Option<Vec<u8>> {
 }
 
 fn unwritten(path: &str, reason: String) -> Failed {
-    Failed::new(path, reason, "what stood there stands there still")
+    Failed::new(path, reason, "mend that, then the same again: what stood there stands there still")
 }

@@ -3,10 +3,11 @@
 use super::disk::Disk;
 use super::record::Records;
 use crate::cli::EngineName;
+use crate::collect::host;
 use crate::knowledge::toolkit::{CONFIGURATIONS, RUNTIME, is_runtime};
 use crate::model::Host;
 use crate::model::host::{Engine, EngineKind};
-use crate::model::own::NRI_PLUGINS;
+use crate::model::own::{NRI_PLUGINS, RUNTIME as RUNTIME_PROGRAM, RUNTIME_NAME, WRAPPER};
 use crate::policy::Policy;
 use crate::register::wrapper::Wrapper;
 use crate::register::{DIRECTORY, Trouble, cdi, containerd, docker, hooks_d, nvidia};
@@ -39,6 +40,8 @@ pub(super) struct Plan {
     pub(super) notes: Vec<String>,
     /// Something of ours has to stay.
     pub(super) stays: bool,
+    /// Files that other engines may need as well.
+    pub(super) shares: Vec<String>,
 }
 
 /// Why there is no plan.
@@ -52,7 +55,7 @@ pub(super) enum No {
 
 impl Plan {
     fn of(engine: EngineName) -> Self {
-        Self { engine, changes: Vec::new(), next: Vec::new(), notes: Vec::new(), stays: false }
+        Self { engine, changes: Vec::new(), next: Vec::new(), notes: Vec::new(), stays: false, shares: Vec::new() }
     }
 
     /// Only what really changes.
@@ -83,12 +86,12 @@ pub(super) struct Asked<'a> {
 
 impl Asked<'_> {
     /// Registers with an engine.
-    pub(super) fn install(&self, engine: EngineName) -> Result<Plan, No> {
+    pub(super) fn install(&self, engine: EngineName, records: &Records<'_>) -> Result<Plan, No> {
         match engine {
             EngineName::Docker => self.docker(),
             EngineName::Podman => self.hooks_d(engine, EngineKind::Podman),
             EngineName::Crio => self.hooks_d(engine, EngineKind::Crio),
-            EngineName::Containerd => self.containerd(),
+            EngineName::Containerd => self.containerd(records),
             EngineName::Nvidia => self.nvidia(),
             EngineName::Cdi => self.cdi(),
         }
@@ -125,7 +128,7 @@ impl Asked<'_> {
         Ok(plan)
     }
 
-    fn containerd(&self) -> Result<Plan, No> {
+    fn containerd(&self, records: &Records<'_>) -> Result<Plan, No> {
         let engine = self.engine(EngineKind::Containerd)?;
         if engine.path.starts_with("/var/lib/rancher/") {
             let reason = "k3s and rke2 write it anew at each start".to_owned();
@@ -134,7 +137,14 @@ impl Asked<'_> {
         }
         let now = self.text(CONTAINERD)?;
         let trouble = |trouble| No::Trouble(CONTAINERD.to_owned(), trouble);
-        let registered = containerd::register(now.as_deref(), self.default).map_err(trouble)?;
+        let of_file = containerd::default_of(now.as_deref());
+        if let Some(name) = engine.default_runtime.as_ref().filter(|name| of_file.as_ref() != Some(*name)) {
+            let reason = format!("a file of /etc/containerd/conf.d makes {name:?} the default runtime, over this one");
+            let way_out = "put what hooks/containerd-2.toml has into a file of conf.d behind it".to_owned();
+            return Err(trouble(Trouble::Refused { reason, way_out }));
+        }
+        let before = records.before(CONTAINERD);
+        let registered = containerd::register(now.as_deref(), before.as_deref(), self.default).map_err(trouble)?;
         let mut plan = Plan::of(EngineName::Containerd);
         plan.wrapper(registered.wrapper, self.disk);
         if plan.change(CONTAINERD, now, Some(registered.text), 0o644) {
@@ -170,6 +180,7 @@ impl Asked<'_> {
     fn add_hooks_d(&self, plan: &mut Plan, directory: &str) -> Result<(), No> {
         let path = format!("{}/{}", directory.trim_end_matches('/'), hooks_d::FILE);
         let now = self.text(&path)?;
+        plan.shares.push(path.clone());
         plan.change(&path, now, Some(hooks_d::text(self.policy.wait_for_driver.as_secs())), 0o644);
         Ok(())
     }
@@ -220,23 +231,11 @@ impl Asked<'_> {
         Ok(plan)
     }
 
-    /// Files that several engines need.
-    pub(super) fn shared_files(&self, engine: EngineName) -> Vec<String> {
-        let kind = match engine {
-            EngineName::Podman => EngineKind::Podman,
-            EngineName::Crio => EngineKind::Crio,
-            _ => return Vec::new(),
-        };
-        let of_engine =
-            |engine: &Engine| format!("{}/{}", hooks_directory(engine).trim_end_matches('/'), hooks_d::FILE);
-        self.engine(kind).into_iter().map(of_engine).collect()
-    }
-
     /// Takes ours out again.
     pub(super) fn uninstall(&self, engine: EngineName, records: &Records<'_>) -> Result<Plan, No> {
         let mut plan = Plan::of(engine);
-        let remembering = if engine == EngineName::Docker { self.remembering() } else { Vec::new() };
-        let remembered = !remembering.is_empty() && !self.force;
+        let remembering = if engine == EngineName::Docker && !self.force { self.remembering()? } else { Vec::new() };
+        let remembered = !remembering.is_empty();
         for changed in records.of(engine).files.iter().rev() {
             let path = &changed.path;
             // podman, CRI-O and NRI share a directory
@@ -245,7 +244,17 @@ impl Asked<'_> {
                 continue;
             }
             let Some(now) = self.text(path)? else { continue };
-            let before = changed.existed.then(|| records.before(engine, path)).flatten();
+            let before = if changed.existed { records.before(path) } else { None };
+            if changed.existed && before.is_none() {
+                let reason = "what stood there before was kept, and is gone".to_owned();
+                let way_out =
+                    format!("take gpu-preflight out of it by hand, then remove {}", super::record::file(engine));
+                return Err(No::Trouble(path.clone(), Trouble::Refused { reason, way_out }));
+            }
+            if engine == EngineName::Containerd && path.contains(WRAPPER) {
+                Self::let_wrapper_stay(path, now, &mut plan);
+                continue;
+            }
             let edited = |text: &str| match engine {
                 EngineName::Docker => docker::unregister(text, before.as_deref(), remembered),
                 EngineName::Containerd if path == CONTAINERD => containerd::unregister(text, before.as_deref()),
@@ -287,28 +296,50 @@ impl Asked<'_> {
         Ok(plan)
     }
 
+    /// containerd calls it until it is restarted, and shims of pods that run do so for all their life: it leads past ours
+    /// from now on.
+    fn let_wrapper_stay(path: &str, now: String, plan: &mut Plan) {
+        let past = now.replace(&format!("exec {RUNTIME_PROGRAM} --runtime "), "exec ");
+        plan.change(path, Some(now), Some(past), 0o755);
+        plan.notes
+            .push(format!("{path} leads past gpu-preflight now; it may go when no pod is left that was started by it"));
+    }
+
     /// Containers of docker that will be started by our name, whatever the default is by then.
-    fn remembering(&self) -> Vec<String> {
+    fn remembering(&self) -> Result<Vec<String>, No> {
         let configured = self.disk.text(DOCKER).ok().flatten().and_then(|text| {
             let value: serde_json::Value = serde_json::from_str(&text).ok()?;
             Some(value.get("data-root")?.as_str()?.to_owned())
         });
-        let directory = format!("{}/containers", configured.as_deref().unwrap_or(DOCKER_DATA));
+        let asked = if self.host.laid_out { None } else { host::docker_root() };
+        let root = asked.or(configured).unwrap_or_else(|| DOCKER_DATA.to_owned());
+        // with userns-remap each mapping has a directory of its own, `100000.100000`
+        let is_mapping = |name: &String| name.bytes().all(|b| b.is_ascii_digit() || b == b'.') && name.contains('.');
+        let mapped = self.names(&root)?.into_iter().filter(is_mapping).map(|name| format!("{root}/{name}"));
         let mut found = Vec::new();
-        for id in self.disk.names(&directory) {
-            let read = |file: &str| {
-                let text = self.disk.text(&format!("{directory}/{id}/{file}")).ok()??;
-                serde_json::from_str::<serde_json::Value>(&text).ok()
-            };
-            let is_ours =
-                read("hostconfig.json").is_some_and(|config| config["Runtime"] == crate::register::RUNTIME_NAME);
-            if is_ours {
-                let name = read("config.v2.json")
-                    .and_then(|config| Some(config["Name"].as_str()?.trim_start_matches('/').to_owned()));
-                found.push(name.unwrap_or_else(|| id.chars().take(12).collect()));
+        for directory in [root.clone()].into_iter().chain(mapped).map(|root| format!("{root}/containers")) {
+            for id in self.names(&directory)? {
+                let read = |file: &str| {
+                    let text = self.disk.text(&format!("{directory}/{id}/{file}")).ok()??;
+                    serde_json::from_str::<serde_json::Value>(&text).ok()
+                };
+                if read("hostconfig.json").is_some_and(|config| config["Runtime"] == RUNTIME_NAME) {
+                    let name = read("config.v2.json")
+                        .and_then(|config| Some(config["Name"].as_str()?.trim_start_matches('/').to_owned()));
+                    found.push(name.unwrap_or_else(|| id.chars().take(12).collect()));
+                }
             }
         }
-        found
+        Ok(found)
+    }
+
+    /// The names in a directory of docker's; where they cannot be read nobody knows who remembers ours.
+    fn names(&self, directory: &str) -> Result<Vec<String>, No> {
+        self.disk.list(directory).map_err(|reason| {
+            let reason = format!("whether containers remember the runtime cannot be told ({reason})");
+            let way_out = "gpu-preflight uninstall docker --force, if none does".to_owned();
+            No::Trouble(directory.to_owned(), Trouble::Refused { reason, way_out })
+        })
     }
 
     fn engine(&self, kind: EngineKind) -> Result<&Engine, No> {

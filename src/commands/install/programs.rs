@@ -18,7 +18,10 @@ impl Programs {
     pub(super) fn plan(disk: &Disk<'_>, beside: Option<Vec<u8>>) -> Result<Self, Failed> {
         let there = disk.program(HOOK);
         let runtime = disk.program(RUNTIME);
+        // what others may write, or somebody else owns, is made anew
+        let is_sound = disk.is_ours_alone(HOOK);
         let new = beside.filter(|beside| there.as_ref() != Some(beside));
+        let new = new.or_else(|| there.clone().filter(|_| !is_sound));
         let Some(program) = new.as_ref().or(there.as_ref()) else {
             return Err(Failed::new(
                 HOOK,
@@ -53,6 +56,10 @@ impl Programs {
             move |reason: String| Failed::new(path, reason, "run it as root, where /usr can be written to")
         };
         if let Some(new) = &self.new {
+            if !disk.is_ours_alone(HOOK) {
+                // a file keeps its owner and mode where its text is replaced
+                disk.remove(HOOK, &[]).map_err(failed(HOOK))?;
+            }
             disk.write(HOOK, new, 0o755).map_err(failed(HOOK))?;
         }
         if self.link {

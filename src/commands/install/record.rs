@@ -17,12 +17,18 @@ pub(super) struct Records<'d> {
 
 impl<'d> Records<'d> {
     /// Those of this machine.
-    pub(super) fn read(disk: &'d Disk<'d>) -> Self {
-        let read = |engine: &EngineName| {
-            let text = disk.text(&file(*engine)).ok().flatten()?;
-            Some((*engine, serde_json::from_str(&text).ok()?))
-        };
-        Self { disk, all: EngineName::value_variants().iter().filter_map(read).collect() }
+    pub(super) fn read(disk: &'d Disk<'d>) -> Result<Self, (String, String)> {
+        let mut all = Vec::new();
+        for engine in EngineName::value_variants() {
+            let path = file(*engine);
+            let broken = |reason: String| (path.clone(), reason);
+            if let Some(text) = disk.text(&path).map_err(broken)? {
+                let record =
+                    serde_json::from_str(&text).map_err(|error| broken(format!("no valid record ({error})")))?;
+                all.push((*engine, record));
+            }
+        }
+        Ok(Self { disk, all })
     }
 
     /// Engines that something was changed for.
@@ -42,8 +48,13 @@ impl<'d> Records<'d> {
     }
 
     /// The text that stood there.
-    pub(super) fn before(&self, engine: EngineName, path: &str) -> Option<String> {
-        self.disk.text(&kept(engine, path)).ok().flatten()
+    pub(super) fn before(&self, path: &str) -> Option<String> {
+        self.disk.text(&kept(path)).ok().flatten()
+    }
+
+    /// As after `take_back`, for a run that only shows.
+    pub(super) fn forget(&mut self, engine: EngineName) {
+        self.all.retain(|(other, _)| *other != engine);
     }
 
     /// Nobody has changed it since.
@@ -86,7 +97,7 @@ impl<'d> Records<'d> {
             record.files.retain(|changed| changed.path != change.path);
             record.files.push(Changed { path: change.path.clone(), existed: now.is_some(), after, made: Vec::new() });
             if let Some(now) = now {
-                self.disk.write(&kept(engine, &change.path), now.as_bytes(), 0o600)?;
+                self.disk.write(&kept(&change.path), now.as_bytes(), 0o600)?;
             }
         }
         self.write(engine, record)
@@ -129,29 +140,32 @@ impl<'d> Records<'d> {
             return Ok(());
         }
         for changed in &record.files {
-            let _ = self.disk.remove(&kept(plan.engine, &changed.path), &ancestors(plan.engine, &changed.path));
+            // what another engine's registration goes back to is kept for it
+            if self.other_with(plan.engine, &changed.path).is_none() {
+                let _ = self.disk.remove(&kept(&changed.path), &ancestors(&changed.path));
+            }
         }
         self.disk
             .remove(&file(plan.engine), &[parent(DIRECTORY), DIRECTORY.to_owned()])
             .map_err(|reason| (file(plan.engine), reason))?;
-        self.all.retain(|(other, _)| *other != plan.engine);
+        self.forget(plan.engine);
         Ok(())
     }
 }
 
 /// The record of an engine.
-fn file(engine: EngineName) -> String {
+pub(super) fn file(engine: EngineName) -> String {
     format!("{DIRECTORY}/{}.json", name(engine))
 }
 
 /// Where a file is kept as it was.
-pub(super) fn kept(engine: EngineName, path: &str) -> String {
-    format!("{DIRECTORY}/{}{path}", name(engine))
+pub(super) fn kept(path: &str) -> String {
+    format!("{DIRECTORY}/files{path}")
 }
 
 /// The directories of a kept file, the uppermost first.
-fn ancestors(engine: EngineName, path: &str) -> Vec<String> {
-    let whole = kept(engine, path);
+fn ancestors(path: &str) -> Vec<String> {
+    let whole = kept(path);
     let below = whole.match_indices('/').map(|(at, _)| whole[..at].to_owned());
     below.filter(|directory| directory.len() > DIRECTORY.len()).collect()
 }

@@ -96,7 +96,7 @@ impl Shown {
             let indent = if place == 0 { 0 } else { 12 };
             let _ = write!(out, "{:indent$}{}", "", self.words(change));
             if self.command == "install" && !self.dry_run && change.now.is_some() {
-                let _ = write!(out, " (kept as it was: {})", kept(plan.engine, &change.path));
+                let _ = write!(out, " (kept as it was: {})", kept(&change.path));
             }
             out.push('\n');
             self.difference(out, change);

@@ -25,7 +25,7 @@ pub(super) fn run(count: usize, common: &Common) -> Result<u8, Failed> {
     let mut unread = Vec::new();
     for log in &logs {
         for path in [log.clone(), format!("{log}.1")] {
-            match refusals(&files, &path, count - found.len().min(count)) {
+            match refusals(&files, &path, count) {
                 Ok(None) => {}
                 Ok(Some(refusals)) => {
                     read.push(path);

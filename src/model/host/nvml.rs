@@ -84,9 +84,12 @@ pub struct NvmlGpu {
     /// MIG is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mig: Option<bool>,
-    /// UUIDs of its MIG devices.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mig_devices: Vec<String>,
+    /// UUIDs of its MIG devices; `None`: it does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mig_devices: Option<Vec<String>>,
+    /// MPS shares it among processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mps: Option<bool>,
     /// Processes that compute on it; `None`: it does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<Vec<NvmlProcess>>,
@@ -115,11 +118,6 @@ pub struct NvmlProcess {
 }
 
 impl Nvml {
-    /// The code with which it did not start.
-    pub fn code(&self) -> Option<u32> {
-        self.trouble.as_ref()?.code()
-    }
-
     /// GPUs that answered.
     pub fn answering(&self) -> impl Iterator<Item = &NvmlGpu> {
         self.gpus.iter().filter(|gpu| gpu.trouble.is_none())

@@ -15,6 +15,9 @@ use crate::model::host::{ComputeMode, NvmlGpu, NvmlProcess, NvmlTrouble};
 const REMAP_PENDING: u32 = 144;
 const REMAP_FAILED: u32 = 145;
 
+/// More than a GPU of use has, and few enough that an answer is never cut.
+const MOST_PROCESSES: usize = 64;
+
 /// `nvmlReturn_t` of what has no code of its own: a symbol that this library lacks.
 const FUNCTION_NOT_FOUND: u32 = 13;
 const UNKNOWN: u32 = 999;
@@ -98,8 +101,9 @@ fn describe(device: &Device<'_>, gpu: &mut NvmlGpu) {
     gpu.retirement_pending = device.are_pages_pending_retired().ok();
     gpu.mig = device.mig_mode().ok().map(|mode| mode.current == 1);
     if gpu.mig == Some(true) {
-        gpu.mig_devices = mig_devices(device);
+        gpu.mig_devices = mig_devices(device).ok();
     }
+    gpu.mps = device.mps_running_compute_processes().ok().map(|all| !all.is_empty());
     gpu.processes = device.running_compute_processes().ok().map(|all| {
         let of = |process: nvml_wrapper::struct_wrappers::device::ProcessInfo| NvmlProcess {
             pid: process.pid,
@@ -108,7 +112,7 @@ fn describe(device: &Device<'_>, gpu: &mut NvmlGpu) {
                 UsedGpuMemory::Unavailable => None,
             },
         };
-        all.into_iter().map(of).collect()
+        all.into_iter().take(MOST_PROCESSES).map(of).collect()
     });
 }
 
@@ -140,9 +144,16 @@ fn flag(device: &Device<'_>, field: u32) -> Option<bool> {
 }
 
 /// The count is how many there could be; places without one answer that there is none.
-fn mig_devices(device: &Device<'_>) -> Vec<String> {
-    let most = device.mig_device_count().unwrap_or(0).min(64);
-    (0..most).filter_map(|index| device.mig_device_by_index(index).ok()?.uuid().ok()).collect()
+fn mig_devices(device: &Device<'_>) -> Result<Vec<String>, NvmlError> {
+    let mut found = Vec::new();
+    for index in 0..device.mig_device_count()?.min(64) {
+        match device.mig_device_by_index(index) {
+            Ok(instance) => found.push(instance.uuid()?),
+            Err(NvmlError::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// NVML writes the domain with eight digits and in capitals, the kernel with four.
