@@ -137,6 +137,70 @@ fn a_file_that_several_engines_need_stays_until_the_last() {
 }
 
 #[test]
+fn where_others_have_the_last_word_the_file_is_left() {
+    let Some(machine) = Machine::new() else { return };
+    write(&machine.at("etc/default/docker"), "DOCKER_OPTS=\"--default-runtime=crun\"\n");
+    let drop_in = "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\nsandbox_image = \"x\"\n";
+    write(&machine.at("etc/containerd/conf.d/1.toml"), drop_in);
+    let before = machine.everything();
+    for (engine, why) in [("docker", "--default-runtime"), ("containerd", "/etc/containerd/conf.d/1.toml")] {
+        let ended = machine.run(&["install", engine]);
+        assert_eq!(ended.code(), 2, "{ended:?}");
+        assert!(ended.stdout.contains(why), "{ended:?}");
+    }
+    assert_eq!(machine.everything(), before);
+}
+
+#[test]
+fn an_end_in_the_middle_of_uninstall_costs_no_file() {
+    let Some(machine) = Machine::new() else { return };
+    if !needs::root() || !needs::tools(&["strace"]) {
+        return;
+    }
+    let before = machine.everything();
+    for calls in ["unlink", "rmdir", "rename", "fsync"] {
+        for when in 1..12 {
+            done(&machine.run(&["install"]));
+            let inject = format!("inject={calls}:signal=KILL:when={when}");
+            let command = ["-f", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e", &inject];
+            let run = Run::new(needs::find("strace").expect("strace")).args(command).args([programs::cli()]);
+            let _ = run.args(["uninstall", "--host-root"]).args([machine.at("")]).end();
+            done(&machine.run(&["uninstall"]));
+            for (path, text) in FILES {
+                assert_eq!(machine.text(path), text, "{path}, {calls} {when}");
+            }
+        }
+    }
+    // what a killed run leaves behind is no engine's: its record, what it was writing, and empty directories
+    let everything = machine.everything();
+    let records = machine.at("var/lib/gpu-preflight");
+    let of_engines =
+        |path: &&PathBuf| !before.contains_key(*path) && !path.starts_with(&records) && !is_temporary(path);
+    let left: Vec<_> = everything.keys().filter(of_engines).filter(|path| path.is_file()).collect();
+    assert_eq!(left, [""; 0].map(PathBuf::from).iter().collect::<Vec<_>>());
+}
+
+/// A file that was being written when its writer was killed.
+fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+#[test]
+fn two_runs_at_once_are_one_after_the_other() {
+    let Some(machine) = Machine::new() else { return };
+    let before = machine.everything();
+    for _ in 0..5 {
+        std::thread::scope(|scope| {
+            for args in [&["install", "docker", "--no-default"][..], &["install", "docker"], &["install"]] {
+                scope.spawn(|| machine.run(args));
+            }
+        });
+        done(&machine.run(&["uninstall"]));
+        assert_eq!(machine.everything(), before);
+    }
+}
+
+#[test]
 fn what_was_kept_and_is_gone_costs_no_file() {
     let Some(machine) = Machine::new() else { return };
     done(&machine.run(&["install", "docker"]));
@@ -268,7 +332,7 @@ fn a_runtime_that_containers_remember_stays_as_a_name() {
 
     std::fs::remove_dir_all(machine.at(container)).expect("a directory");
     done(&machine.run(&["uninstall", "docker"]));
-    assert_eq!(machine.json(FILES[0].0), serde_json::from_str::<Value>(DAEMON).expect("JSON"));
+    assert_eq!(machine.text(FILES[0].0), DAEMON);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The static program. Its name says what it is: `gpu-preflight-runtime` is an OCI runtime, any other
-//! name the OCI hook.
+//! The static program. Its name says what it is: `gpu-preflight-runtime` is an OCI runtime, `gpu-preflight-hook` the OCI
+//! hook. Under another name it is what its arguments say: a runtime is given a subcommand, a hook options alone.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,7 +10,11 @@ use gpu_preflight::commands::hook;
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
     let name = args.next().unwrap_or_else(|| OsString::from("gpu-preflight-hook"));
-    if Path::new(&name).file_name().is_some_and(|n| n == "gpu-preflight-runtime") {
+    let name = Path::new(&name).file_name().unwrap_or_default();
+    let is_hook = name == "gpu-preflight-hook";
+    let args: Vec<OsString> = args.collect();
+    if name == "gpu-preflight-runtime" || !is_hook && args.iter().any(|arg| gpu_preflight::runtime::is_subcommand(arg))
+    {
         return gpu_preflight::commands::runtime::main(args);
     }
     hook::process::harden();

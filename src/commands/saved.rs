@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
@@ -52,7 +53,9 @@ fn put(path: &Path, text: &[u8], mode: Option<u32>, always: bool) -> io::Result<
     }
     let mut temporary = OsString::from(".");
     temporary.push(name);
-    temporary.push(format!(".{}", std::process::id()));
+    // no leftover of an earlier run is in the way, whatever its process id was
+    let random = RandomState::new().hash_one(std::process::id());
+    temporary.push(format!(".{random:016x}"));
     let temporary = directory.join(temporary);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

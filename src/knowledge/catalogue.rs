@@ -109,6 +109,7 @@ pub const IDS: &[&str] = &[
     "preflight-not-registered",
     "preflight-not-searched",
     "preflight-passed-by",
+    "preflight-mode-lowered",
     "preflight-rootless-apart",
     "preflight-timeout-too-short",
     // image

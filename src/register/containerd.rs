@@ -58,6 +58,12 @@ pub fn register(text: Option<&str>, before: Option<&str>, default: bool) -> Resu
             "gpu-preflight install nvidia",
         ));
     }
+    if table::at(&origin, &["plugins", of_origin, "containerd", "default_runtime"]).is_some() {
+        return Err(Trouble::refused(
+            "it names its default runtime in the old way (default_runtime), which wins over the new one",
+            "move it to runtimes and default_runtime_name",
+        ));
+    }
     let kind = of_default.and_then(|handler| table::text(handler, "runtime_type")).unwrap_or(SHIM);
     if default && kind != SHIM {
         return Err(Trouble::refused(
@@ -80,18 +86,12 @@ pub fn register(text: Option<&str>, before: Option<&str>, default: bool) -> Resu
     }
     let options = table::made(&mut document, &[keys.as_slice(), &["options"]].concat())?;
     if table::text(options, "BinaryName") != Some(program.as_str()) {
-        options.insert("BinaryName", value(&program));
+        table::set(options, "BinaryName", &program);
     }
     if default && !is_default {
-        table::made(&mut document, &keys[..3])?.insert("default_runtime_name", value(RUNTIME_NAME));
+        table::set(table::made(&mut document, &keys[..3])?, "default_runtime_name", RUNTIME_NAME);
     }
-    Ok(Registered { text: document.to_string(), wrapper })
-}
-
-/// The handler that is the default by this file alone.
-pub fn default_of(text: Option<&str>) -> Option<String> {
-    let document = table::parse(text).ok()?;
-    Some(default_name(&document, plugin(&document).ok()?))
+    Ok(Registered { text: table::written(&document, text), wrapper })
 }
 
 /// Takes our handler out; what was the default before is it again. `None`: nothing is left in a file that was not there
@@ -109,9 +109,11 @@ pub fn unregister(text: &str, before: Option<&str>) -> Result<Option<String>, Tr
     {
         let name = table::at(&earlier, &keys[..3]).and_then(|table| table::text(table, "default_runtime_name"));
         match name.filter(|name| *name != RUNTIME_NAME) {
-            Some(name) => containerd.insert("default_runtime_name", value(name)),
-            None => containerd.remove("default_runtime_name"),
-        };
+            Some(name) => table::set(containerd, "default_runtime_name", name),
+            None => {
+                containerd.remove("default_runtime_name");
+            }
+        }
     }
     // tables that were made for ours go with it, and headers of those that had none
     for depth in (1..=keys.len()).rev() {
@@ -133,7 +135,7 @@ pub fn unregister(text: &str, before: Option<&str>) -> Result<Option<String>, Tr
         }
     }
     let is_left = before.is_some() || document.iter().any(|(key, _)| key != "version");
-    Ok(is_left.then(|| document.to_string()))
+    Ok(is_left.then(|| table::written(&document, Some(text))))
 }
 
 /// The name of the default handler.
@@ -226,6 +228,12 @@ root = "/var/lib/containerd"
             SystemdCgroup = true
 "#;
 
+    /// The handler that is the default by this file alone.
+    fn default_of(text: Option<&str>) -> Option<String> {
+        let document = table::parse(text).ok()?;
+        Some(default_name(&document, plugin(&document).ok()?))
+    }
+
     fn parsed(text: &str) -> toml::Table {
         text.parse().unwrap()
     }
@@ -295,6 +303,27 @@ root = "/var/lib/containerd"
         assert!(register(Some(&with("/usr/bin/x;y")), None, true).is_err());
         let refused = register(Some(&with("/usr/bin/nvidia-container-runtime")), None, true);
         assert!(matches!(refused, Err(Trouble::Refused { way_out, .. }) if way_out.ends_with("nvidia")));
+    }
+
+    #[test]
+    fn comments_line_ends_and_marks_stay() {
+        let before = KUBEADM.replace("'runc' # the usual", "'runc' # ticket 4711").replace('\n', "\r\n");
+        let with = register(Some(&before), None, true).unwrap().text;
+        assert!(with.contains("default_runtime_name = \"gpu-preflight\" # ticket 4711\r\n"), "{with}");
+        assert_eq!(with.matches('\n').count(), with.matches("\r\n").count());
+        let marked = format!("\u{feff}{DEBIAN}");
+        assert!(register(Some(&marked), None, true).unwrap().text.starts_with("\u{feff}version = 2\n"));
+        let mixed = DEBIAN.replacen('\n', "\r\n", 1);
+        assert!(matches!(register(Some(&mixed), None, true), Err(Trouble::Broken(_))));
+    }
+
+    #[test]
+    fn a_runc_that_lies_elsewhere_is_called_where_it_lies() {
+        let with = KUBEADM.replace("BinaryName = ''", "BinaryName = '/opt/runc-1.2/runc'");
+        assert!(register(Some(&with), None, true).unwrap().wrapper.unwrap().text.contains("/opt/runc-1.2/runc"));
+        let old =
+            "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd.default_runtime]\nruntime_type = \"x\"\n";
+        assert!(matches!(register(Some(old), None, true), Err(Trouble::Refused { .. })));
     }
 
     #[test]

@@ -301,6 +301,13 @@ mod tests {
     }
 
     #[test]
+    fn a_runc_that_lies_elsewhere_is_called_where_it_lies() {
+        let text = r#"{"default-runtime":"my","runtimes":{"my":{"path":"/opt/runc-1.2/runc"}}}"#;
+        let ours = value(&register(Some(text), true).unwrap())["runtimes"]["gpu-preflight"].clone();
+        assert_eq!(ours["runtimeArgs"], serde_json::json!(["--runtime", "/opt/runc-1.2/runc"]));
+    }
+
+    #[test]
     fn a_default_that_is_no_program_is_not_replaced() {
         for text in [
             r#"{"default-runtime":"kata","runtimes":{"kata":{"runtimeType":"io.containerd.kata.v2"}}}"#,

@@ -58,5 +58,6 @@ fn already_default(engine: &str) -> Trouble {
 
 /// A real runtime that our program takes by itself, without being told.
 fn is_runc(program: &str) -> bool {
-    program.rsplit('/').next() == Some("runc")
+    // one that lies elsewhere may be another than that which PATH leads to
+    program == "runc" || matches!(program.rsplit_once('/'), Some(("/usr/bin" | "/usr/sbin" | "/bin" | "/sbin", "runc")))
 }

@@ -21,20 +21,20 @@ pub struct Registered {
     pub wrapper: Option<Wrapper>,
 }
 
-/// Puts ours first. `is_there` says which programs there are: it calls the first of its list that is.
-pub fn register(text: Option<&str>, is_there: impl Fn(&str) -> bool) -> Result<Registered, Trouble> {
+/// Puts ours first. `whose` tells the wrappers of several configurations apart. `is_there` says which programs there are: it calls the first of its list that is.
+pub fn register(text: Option<&str>, whose: &str, is_there: impl Fn(&str) -> bool) -> Result<Registered, Trouble> {
     let mut document = table::parse(text)?;
     let runtime = table::made(&mut document, &[TABLE])?;
     let list = runtime.entry(KEY).or_insert_with(|| Item::Value(Value::Array(Array::from_iter(DEFAULT))));
     let list = list.as_array_mut().ok_or_else(|| Trouble::Broken(format!("{TABLE}.{KEY} in it is no list")))?;
     let others: Vec<&str> = list.iter().filter_map(Value::as_str).filter(|program| !is_ours(program)).collect();
     let called = others.iter().find(|program| is_there(program)).or(others.first());
-    let (program, wrapper) = wrapper::calling(called.copied().filter(|program| !is_runc(program)), "nvidia")?;
+    let (program, wrapper) = wrapper::calling(called.copied().filter(|program| !is_runc(program)), whose)?;
     if list.get(0).and_then(Value::as_str) != Some(program.as_str()) {
         table::take_out(list, is_ours);
         table::put_first(list, &program);
     }
-    Ok(Registered { text: document.to_string(), wrapper })
+    Ok(Registered { text: table::written(&document, text), wrapper })
 }
 
 /// Takes ours out. `None`: nothing is left in a file that was not there before.
@@ -57,7 +57,7 @@ pub fn unregister(text: &str, before: Option<&str>) -> Result<Option<String>, Tr
             document.remove(TABLE);
         }
     }
-    Ok((before.is_some() || !document.is_empty()).then(|| document.to_string()))
+    Ok((before.is_some() || !document.is_empty()).then(|| table::written(&document, Some(text))))
 }
 
 /// Ours is the first that it calls.
@@ -100,7 +100,7 @@ annotation-prefixes = ["cdi.k8s.io/"]
     }
 
     fn text(before: Option<&str>) -> String {
-        register(before, there).unwrap().text
+        register(before, "nvidia", there).unwrap().text
     }
 
     #[test]
@@ -137,19 +137,19 @@ annotation-prefixes = ["cdi.k8s.io/"]
     #[test]
     fn another_runtime_than_runc_is_called_through_a_wrapper() {
         let before = "[nvidia-container-runtime]\nruntimes = [\"/opt/absent\", \"/usr/bin/crun\", \"runc\"]\n";
-        let Registered { text, wrapper } = register(Some(before), there).unwrap();
+        let Registered { text, wrapper } = register(Some(before), "nvidia", there).unwrap();
         let wrapper = wrapper.unwrap();
         assert!(text.contains(&wrapper.path) && wrapper.text.contains("--runtime /usr/bin/crun"), "{text} {wrapper:?}");
-        assert_eq!(register(Some(&text), there).unwrap().text, text, "twice is once");
+        assert_eq!(register(Some(&text), "nvidia", there).unwrap().text, text, "twice is once");
         assert_eq!(unregister(&text, Some(before)).unwrap().as_deref(), Some(before));
     }
 
     #[test]
     fn a_broken_file_is_not_touched() {
         for before in ["[nvidia", "nvidia-container-runtime = 7", "[nvidia-container-runtime]\nruntimes = \"runc\"\n"] {
-            assert!(matches!(register(Some(before), there), Err(Trouble::Broken(_))), "{before}");
+            assert!(matches!(register(Some(before), "nvidia", there), Err(Trouble::Broken(_))), "{before}");
         }
-        let Err(Trouble::Broken(words)) = register(Some("a = 1\nb = \n"), there) else { panic!() };
+        let Err(Trouble::Broken(words)) = register(Some("a = 1\nb = \n"), "nvidia", there) else { panic!() };
         assert!(words.contains("line 2"), "{words}");
     }
 }

@@ -13,6 +13,10 @@ pub(super) fn parse(text: Option<&str>) -> Result<DocumentMut, Trouble> {
             error.span().and_then(|span| text.get(..span.start)).map_or(1, |before| before.matches('\n').count() + 1);
         Trouble::Broken(format!("no valid TOML (line {line}: {message})"))
     };
+    let lines = text.unwrap_or_default();
+    if lines.contains("\r\n") && lines.replace("\r\n", "").contains('\n') {
+        return Err(Trouble::Broken("it mixes line ends".to_owned()));
+    }
     text.unwrap_or_default().parse().map_err(|error| broken(&error))
 }
 
@@ -44,6 +48,28 @@ pub(super) fn made<'d>(document: &'d mut DocumentMut, keys: &[&str]) -> Result<&
 /// A text in a table.
 pub(super) fn text<'t>(table: &'t dyn TableLike, key: &str) -> Option<&'t str> {
     table.get(key)?.as_str()
+}
+
+/// The changed document as text, with the line ends and the mark at its beginning that the file had.
+pub(super) fn written(document: &DocumentMut, before: Option<&str>) -> String {
+    let text = document.to_string();
+    let before = before.unwrap_or_default();
+    let text = if before.contains("\r\n") { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text };
+    if before.starts_with(MARK) && !text.starts_with(MARK) { format!("{MARK}{text}") } else { text }
+}
+
+/// The mark that some editors put first (U+FEFF).
+const MARK: char = '\u{feff}';
+
+/// Gives a key this text; comments beside the old one stay.
+pub(super) fn set(table: &mut dyn TableLike, key: &str, text: &str) {
+    let Some(Item::Value(old)) = table.get_mut(key) else {
+        table.insert(key, Item::Value(Value::from(text)));
+        return;
+    };
+    let decor = old.decor().clone();
+    *old = Value::from(text);
+    *old.decor_mut() = decor;
 }
 
 /// Puts a text first into a list, in the list's own layout.

@@ -60,7 +60,7 @@ const SUBCOMMANDS: [&str; 23] = [
 ];
 
 /// Whether a word names a subcommand.
-pub(super) fn is_subcommand(word: &OsStr) -> bool {
+pub fn is_subcommand(word: &OsStr) -> bool {
     SUBCOMMANDS.iter().any(|name| word == *name)
 }
 

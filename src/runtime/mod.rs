@@ -32,6 +32,7 @@ use arguments::{Creates, Invocation};
 use bundle::SpecFile;
 use chain::{Note, Passed};
 use find::Excluded;
+pub use grammar::is_subcommand;
 use spec::Edit;
 
 pub use chain::VARIABLE;
@@ -145,9 +146,10 @@ fn real_runtime<'a>(
     let found = if let Some(asked) = &invocation.runtime {
         find::find([asked.as_os_str()], caller.search_path, excluded)
     } else {
-        // whoever called us counts on one that starts the container
-        let usual = USUAL.iter().filter(|_| !passed.is_empty()).map(OsStr::new);
-        find::find(settings().runtimes.iter().map(OsStr::new).chain(usual), caller.search_path, excluded)
+        // whoever called us counts on one that starts the container, whatever a configuration names in its place
+        let named = &settings().runtimes;
+        let usual = USUAL.iter().filter(|usual| named.iter().all(|name| name != *usual)).map(OsStr::new);
+        find::find(named.iter().map(OsStr::new).chain(usual), caller.search_path, excluded)
     };
     found.map_err(|reason| {
         format!("{reason}. Name an installed one by --runtime or in the configuration's [runtime] path.")

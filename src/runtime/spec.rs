@@ -15,6 +15,9 @@ use serde_json::value::RawValue;
 /// The name under which our static program is a hook.
 pub(super) const HOOK_NAME: &str = "gpu-preflight-hook";
 
+/// Bytes of `hooks` in a specification of use: some kilobytes.
+const MOST_HOOKS: usize = 1 << 20;
+
 /// An entry of `hooks.createRuntime`.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Hook {
@@ -45,6 +48,8 @@ pub(super) fn with_hook(spec: &[u8], hook: &Hook) -> Option<Edit> {
     let (place, piece) = match top.only("hooks").ok()? {
         None => (end_of(text)?, member("hooks", &stages(&entry), top.0.is_empty())),
         Some(hooks) if hooks.get() == "null" => (range_of(hooks, text)?, stages(&entry)),
+        // no engine writes so many: they are the runtime's to refuse, and would take hundreds of megabytes to look at
+        Some(hooks) if hooks.get().len() > MOST_HOOKS => return None,
         Some(hooks) => {
             if let Some(ours) = ours(hooks).ok()? {
                 return Some(ours);

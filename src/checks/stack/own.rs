@@ -19,6 +19,8 @@ const NAMED_ONLY: &str = "{engine} checks only containers that name the runtime 
 const ROOTLESS: &str =
     "a rootless docker runs here, and its own configuration {file} does not name the runtime gpu-preflight as default";
 const NOT_SEARCHED: &str = "{file} lies in a directory that {engine} does not search";
+const NOT_CALLED: &str = "{file} has {engine} call the hook for no container: its version, its when or its stages";
+const LOWERED: &str = "the policy's mode is {mode}: what would be refused starts";
 const PASSED_BY: &str =
     "containers of {engine} that name the runtime {runtime} are not checked: NVIDIA's runtime calls others";
 const TOO_SHORT: &str = "{file} gives the hook {timeout} s, and the policy lets it wait {wait} s for the driver";
@@ -96,7 +98,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "preflight-not-searched",
         title: "the hook's file lies where the engine does not look",
         why: "Containers start unchecked.",
-        messages: &[NOT_SEARCHED],
+        messages: &[NOT_SEARCHED, NOT_CALLED],
         remedy: &[INSTALL],
         severities: &[Severity::Error],
         places: &[Place::Status],
@@ -125,6 +127,20 @@ pub(super) const CHECKS: &[Check] = &[
         severities: &[Severity::Warning],
         places: &[Place::Status],
         judge: passed_by,
+    },
+    Check {
+        id: "preflight-mode-lowered",
+        title: "the policy refuses nothing",
+        why: "Hopeless containers start, and fail later; in mode warn the decision log says which.",
+        messages: &[LOWERED],
+        remedy: &[Step {
+            action: Action::ConfigureEngine,
+            text: "Write mode = \"enforce\" into /etc/gpu-preflight/config.toml, when it is time.",
+            command: None,
+        }],
+        severities: &[Severity::Warning],
+        places: &[Place::Status],
+        judge: mode_lowered,
     },
     Check {
         id: "preflight-rootless-apart",
@@ -230,8 +246,8 @@ fn not_searched(facts: &Facts<'_>) -> Judgement {
     if hooks.peek().is_none() {
         return not_applicable();
     }
-    match hooks.find(|(_, entry)| !entry.searched) {
-        Some((engine, entry)) => Failure::new(Severity::Error, NOT_SEARCHED)
+    match hooks.find(|(_, entry)| !entry.searched || !entry.called) {
+        Some((engine, entry)) => Failure::new(Severity::Error, if entry.searched { NOT_CALLED } else { NOT_SEARCHED })
             .foreign("file", &entry.file)
             .arg("engine", word(engine.engine))
             .found(),
@@ -266,6 +282,13 @@ fn passed_by(facts: &Facts<'_>) -> Judgement {
             .found(),
         None if registered().next().is_some() => Ok(Outcome::Pass),
         None => not_applicable(),
+    }
+}
+
+fn mode_lowered(facts: &Facts<'_>) -> Judgement {
+    match registration(facts)?.lowered {
+        Some(mode) => Failure::new(Severity::Warning, LOWERED).arg("mode", mode).found(),
+        None => Ok(Outcome::Pass),
     }
 }
 

@@ -88,7 +88,12 @@ impl Api {
 
     /// A short answer.
     pub(super) fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Silent> {
-        let answer = self.get(path, http::SHORT, Some(http::SHORT))?;
+        self.json_within(path, http::SHORT)
+    }
+
+    /// The same of an engine that is given so long and no longer.
+    pub(super) fn json_within<T: DeserializeOwned>(&self, path: &str, patience: Duration) -> Result<T, Silent> {
+        let answer = self.get(path, patience, Some(patience))?;
         let bytes = short_body(answer.into_reader(), MOST_ANSWER);
         let bytes = bytes.map_err(|error| Silent::Failed(self.unseen(http::io_words(&error))))?;
         let wrong = |error| Silent::Failed(self.unseen(format!("answers no such JSON ({error})")));

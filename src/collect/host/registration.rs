@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,7 +30,14 @@ pub fn registration(tree: &Tree, host: &Host, wait: u64) -> Registration {
     let first = config.and_then(|config| config.runtimes.as_ref()?.first());
     let behind_nvidia = config.filter(|_| first.is_some_and(|first| is_our_runtime(first))).map(|c| c.path.as_str());
     let engines = host.engines.iter().map(|engine| registered(tree, host, engine, behind_nvidia)).collect();
-    Registration { program: program(tree), engines, overwritten: overwritten(tree), rootless: rootless(tree), wait }
+    Registration {
+        program: program(tree),
+        engines,
+        overwritten: overwritten(tree),
+        rootless: rootless(tree),
+        lowered: None,
+        wait,
+    }
 }
 
 fn registered(tree: &Tree, host: &Host, engine: &Engine, behind_nvidia: Option<&str>) -> RegisteredEngine {
@@ -75,6 +83,7 @@ fn entry(tree: &Tree, way: EntryWay, file: &str, program: &str) -> Entry {
         // a wrapper is nothing without the program that it calls
         there: is_program(tree, program) && (!program.contains(WRAPPER) || is_program(tree, RUNTIME)),
         searched: true,
+        called: true,
         timeout: None,
     }
 }
@@ -106,8 +115,16 @@ fn hooks(tree: &Tree, engine: &Engine) -> Vec<Entry> {
     let text = tree.read_text(&path, LIMIT).ok().flatten().unwrap_or_default();
     let value: Value = serde_json::from_str(&text).unwrap_or_default();
     let program = value.pointer("/hook/path").and_then(Value::as_str).unwrap_or_default();
+    let calls = value.pointer("/when/always") == Some(&Value::Bool(true))
+        && value.get("version").and_then(Value::as_str) == Some("1.0.0")
+        && value.get("stages").and_then(Value::as_array).is_some_and(|stages| !stages.is_empty());
     let timeout = value.pointer("/hook/timeout").and_then(Value::as_u64);
-    vec![Entry { searched: counts.is_some(), timeout, ..entry(tree, EntryWay::HooksDirectory, &path, program) }]
+    vec![Entry {
+        searched: counts.is_some(),
+        called: calls,
+        timeout,
+        ..entry(tree, EntryWay::HooksDirectory, &path, program)
+    }]
 }
 
 /// The static program: whose it is, and that it is static.
@@ -216,7 +233,8 @@ fn daemon(tree: &Tree, host: &Host, engine: &Engine, entries: &[Entry]) -> Daemo
 }
 
 fn information() -> Result<Information, Silent> {
-    Api::socket(Path::new("/var/run/docker.sock")).json("/info")
+    // a docker beside a sick GPU may hang
+    Api::socket(Path::new("/var/run/docker.sock")).json_within("/info", Duration::from_secs(3))
 }
 
 /// Where docker keeps what it has, as it says itself.

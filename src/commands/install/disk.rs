@@ -1,15 +1,22 @@
 //! The machine's files as `install` reads and writes them: below its root, links followed inside it, each file whole.
 
 use std::ffi::OsStr;
-use std::fs::Permissions;
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
 
 use crate::collect::tree::Tree;
+use crate::commands::output::Failed;
 use crate::commands::saved;
 use crate::model::host::NodeKind;
 use crate::model::own::RECORDS;
 
+/// How long another run may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A configuration has some kilobytes.
 const LIMIT: usize = 1 << 20;
 
@@ -23,6 +30,26 @@ impl<'t> Disk<'t> {
     /// Below `root`, which `files` reads.
     pub(super) fn new(root: &Path, files: &'t Tree) -> Self {
         Self { root: root.to_owned(), files }
+    }
+
+    /// Nobody else changes registrations meanwhile: a lock on `/etc` itself, which leaves no file behind.
+    pub(super) fn alone(&self, dry_run: bool) -> Result<Option<Flock<File>>, Failed> {
+        if dry_run {
+            return Ok(None);
+        }
+        let failed = |reason: &str| Failed::new("/etc", reason, "the same again in a moment");
+        let until = Instant::now() + PATIENCE;
+        let Ok(Some(place)) = self.files.place("/etc") else { return Ok(None) };
+        let opened = OpenOptions::new().read(true).custom_flags(nix::libc::O_DIRECTORY).open(place);
+        let mut directory = opened.map_err(|error| failed(&words(&error)))?;
+        loop {
+            match Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Ok(Some(lock)),
+                Err((file, _)) if Instant::now() < until => directory = file,
+                Err(_) => return Err(failed("another run of install or uninstall is at work")),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// A configuration's text; `None`: it is absent.

@@ -31,6 +31,7 @@ pub(crate) fn install(asked: &Install, common: &Common) -> Result<u8, Failed> {
     let policy = setting::policy(common, &files)?;
     let host = setting::machine(common, &files, &setting::knowledge(&files));
     let disk = disk_of(common, &files, asked.dry_run)?;
+    let _alone = disk.alone(asked.dry_run)?;
     let programs = Programs::plan(&disk, beside())?;
     let mut records = Records::read(&disk).map_err(|(path, reason)| unwritten(&path, reason))?;
     let plans = Asked { host: &host, policy: &policy, disk: &disk, default: !asked.no_default, force: false };
@@ -74,6 +75,7 @@ pub(crate) fn uninstall(asked: &Uninstall, common: &Common) -> Result<u8, Failed
     let policy = setting::policy(common, &files)?;
     let host = setting::machine(common, &files, &setting::knowledge(&files));
     let disk = disk_of(common, &files, asked.dry_run)?;
+    let _alone = disk.alone(asked.dry_run)?;
     let mut records = Records::read(&disk).map_err(|(path, reason)| unwritten(&path, reason))?;
     let plans = Asked { host: &host, policy: &policy, disk: &disk, default: true, force: asked.force };
     let everybody = asked.engines.is_empty();
@@ -152,6 +154,10 @@ fn build_host(disk: &Disk<'_>, dry_run: bool, shown: &mut Shown) -> Result<(), F
     let now = disk.text(policy::FILE).map_err(|reason| unwritten(policy::FILE, reason))?;
     if now.as_deref() == Some(policy::TEXT) {
         return Ok(());
+    }
+    if now.is_some() {
+        let way_out = "write gpu-not-requested = \"warning\" below [severity] into it";
+        return Err(Failed::new(policy::FILE, "somebody has written it with another text, which stays", way_out));
     }
     if !dry_run {
         let written = disk.write(policy::FILE, policy::TEXT.as_bytes(), 0o644);

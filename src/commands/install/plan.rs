@@ -137,10 +137,9 @@ impl Asked<'_> {
         }
         let now = self.text(CONTAINERD)?;
         let trouble = |trouble| No::Trouble(CONTAINERD.to_owned(), trouble);
-        let of_file = containerd::default_of(now.as_deref());
-        if let Some(name) = engine.default_runtime.as_ref().filter(|name| of_file.as_ref() != Some(*name)) {
-            let reason = format!("a file of /etc/containerd/conf.d makes {name:?} the default runtime, over this one");
-            let way_out = "put what hooks/containerd-2.toml has into a file of conf.d behind it".to_owned();
+        if let Some(file) = &engine.overridden_by {
+            let reason = format!("{file} has the last word on runtimes, and this file none");
+            let way_out = "put what hooks/containerd-2.toml (or -1) has into that file".to_owned();
             return Err(trouble(Trouble::Refused { reason, way_out }));
         }
         let before = records.before(CONTAINERD);
@@ -173,7 +172,12 @@ impl Asked<'_> {
     fn hooks_d(&self, name: EngineName, kind: EngineKind) -> Result<Plan, No> {
         let engine = self.engine(kind)?;
         let mut plan = Plan::of(name);
-        self.add_hooks_d(&mut plan, hooks_directory(engine))?;
+        let directory = hooks_directory(engine).ok_or_else(|| {
+            let reason = "its configuration names no hooks directory (hooks_dir) that could be written to".to_owned();
+            let way_out = format!("hooks_dir = [\"{}\"]", hooks_d::USUAL);
+            No::Trouble(engine.path.clone(), Trouble::Refused { reason, way_out })
+        })?;
+        self.add_hooks_d(&mut plan, directory)?;
         Ok(plan)
     }
 
@@ -202,7 +206,11 @@ impl Asked<'_> {
         let mut plan = Plan::of(EngineName::Nvidia);
         for path in files {
             let now = self.text(path)?;
-            let registered = nvidia::register(now.as_deref(), |program| self.is_on_path(program));
+            let registered = nvidia::register(
+                now.as_deref(),
+                if path == CONFIGURATIONS[0] { "nvidia" } else { "nvidia-operator" },
+                |program| self.is_on_path(program),
+            );
             let registered = registered.map_err(|trouble| No::Trouble(path.to_owned(), trouble))?;
             plan.wrapper(registered.wrapper, self.disk);
             plan.change(path, now, Some(registered.text), 0o644);
@@ -353,6 +361,7 @@ impl Asked<'_> {
 }
 
 /// The last directory that the engine is configured with, which masks files of earlier ones; else the usual one.
-pub(super) fn hooks_directory(engine: &Engine) -> &str {
-    engine.hooks_dirs.as_ref().and_then(|directories| directories.last()).map_or(hooks_d::USUAL, String::as_str)
+fn hooks_directory(engine: &Engine) -> Option<&str> {
+    let Some(directories) = &engine.hooks_dirs else { return Some(hooks_d::USUAL) };
+    directories.last().map(String::as_str).filter(|directory| directory.starts_with('/') && directory.len() > 1)
 }

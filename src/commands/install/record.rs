@@ -137,8 +137,19 @@ impl<'d> Records<'d> {
             .map_err(failed)?;
         }
         if plan.stays {
-            return Ok(());
+            // what we leave is ours, too: when the rest goes, what stood there before comes back whole
+            let mut record = record;
+            for change in &plan.changes {
+                let Some(now) = &change.now else { continue };
+                if let Some(changed) = record.files.iter_mut().find(|f| f.path == change.path && f.after == digest(now))
+                {
+                    changed.after = digest(change.after.as_deref().unwrap_or_default());
+                }
+            }
+            return self.write(plan.engine, &record).map_err(|reason| (file(plan.engine), reason));
         }
+        // first what says that something is kept, then what is kept: interrupted between, only that is left behind
+        self.disk.remove(&file(plan.engine), &[]).map_err(|reason| (file(plan.engine), reason))?;
         for changed in &record.files {
             // what another engine's registration goes back to is kept for it
             if self.other_with(plan.engine, &changed.path).is_none() {

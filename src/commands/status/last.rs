@@ -14,6 +14,8 @@ use crate::report::json::{SCHEMA_VERSION, tool};
 
 /// The log is renamed at 8 MiB, and the file before it kept.
 const LIMIT: usize = 16 << 20;
+/// A refusal's line is shorter.
+const WORDS: usize = 1000;
 
 /// Shows the last refusals, the newest first.
 pub(super) fn run(count: usize, common: &Common) -> Result<u8, Failed> {
@@ -72,8 +74,9 @@ fn entry(entry: &Value) -> String {
     let mut out = format!("{}  {}  {}\n", plain("time"), plain("engine"), id);
     let findings = entry.get("findings").and_then(Value::as_array).into_iter().flatten();
     for finding in findings.filter(|finding| text(finding, "severity") == "error") {
-        let words: String = text(finding, "message").chars().filter(|c| matches!(c, ' '..='~')).collect();
-        let _ = writeln!(out, "    [{}] {words}", text(finding, "id"));
+        let words: String = text(finding, "message").chars().filter(|c| matches!(c, ' '..='~')).take(WORDS).collect();
+        let id: String = text(finding, "id").chars().filter(|c| c.is_ascii_lowercase() || *c == '-').take(64).collect();
+        let _ = writeln!(out, "    [{id}] {words}");
     }
     if entry.get("findings").and_then(Value::as_array).is_none_or(Vec::is_empty) {
         let _ = writeln!(out, "    refused for what could not be seen (verdict {})", quote(text(entry, "verdict")));

@@ -16,6 +16,9 @@ pub struct Registration {
     /// Users whose rootless docker runs here with a configuration of its own that does not name ours, by their files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rootless: Vec<String>,
+    /// The policy's mode, where it is not to refuse.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lowered: Option<&'static str>,
     /// Seconds that the policy lets the hook wait for the driver.
     #[serde(skip)]
     pub wait: u64,
@@ -60,6 +63,8 @@ pub struct Entry {
     pub there: bool,
     /// The engine looks into the file's directory, and no other file masks it.
     pub searched: bool,
+    /// A file of a hooks directory that calls it for every container (`always`, a stage, a version that engines know).
+    pub called: bool,
     /// Seconds after which the hook is killed, where the registration says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
@@ -103,6 +108,8 @@ impl RegisteredEngine {
         if matches!(self.daemon, Daemon::Unaware(_) | Daemon::Older(_)) {
             return None;
         }
-        self.entries.iter().find(|entry| entry.there && entry.searched && entry.way != EntryWay::NamedRuntime)
+        self.entries
+            .iter()
+            .find(|entry| entry.there && entry.searched && entry.called && entry.way != EntryWay::NamedRuntime)
     }
 }

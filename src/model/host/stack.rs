@@ -105,6 +105,9 @@ pub struct Engine {
     /// Options of its unit that name runtimes; docker does not start where its file names some, too.
     #[serde(skip)]
     pub runtime_flags: Vec<String>,
+    /// A file that has the last word over the engine's main one on its default runtime.
+    #[serde(skip)]
+    pub overridden_by: Option<String>,
     /// Installed as a snap.
     #[serde(default)]
     pub snap: bool,
@@ -127,6 +130,7 @@ impl Engine {
             cdi: None,
             hooks_dirs: None,
             runtime_flags: Vec::new(),
+            overridden_by: None,
             snap: false,
             broken: None,
         }

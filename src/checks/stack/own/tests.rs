@@ -5,7 +5,7 @@ const FILE: &str = "/usr/share/containers/oci/hooks.d/zz-gpu-preflight.json";
 
 fn entry(way: EntryWay) -> Entry {
     let file = if way == EntryWay::HooksDirectory { FILE } else { "/etc/docker/daemon.json" };
-    Entry { way, file: file.into(), program: HOOK.into(), there: true, searched: true, timeout: Some(5) }
+    Entry { way, file: file.into(), program: HOOK.into(), there: true, searched: true, called: true, timeout: Some(5) }
 }
 
 fn engine(kind: EngineKind, way: EntryWay) -> RegisteredEngine {
@@ -24,6 +24,7 @@ fn registered() -> World {
         ],
         overwritten: Vec::new(),
         rootless: Vec::new(),
+        lowered: None,
         wait: 0,
     });
     world
@@ -45,7 +46,7 @@ fn where_all_is_registered_nothing_is_said() {
 #[test]
 fn each_gap_is_found_and_closes_the_way() {
     type Spoil = fn(&mut Registration);
-    let spoil: [(&str, Spoil, Severity); 10] = [
+    let spoil: [(&str, Spoil, Severity); 12] = [
         ("preflight-program-missing", |r| r.engines[1].entries[0].there = false, Severity::Error),
         ("preflight-program-unsound", |r| r.program = OwnProgram::Unsound("dynamic".into()), Severity::Error),
         ("preflight-not-loaded", |r| r.engines[0].daemon = Daemon::Unaware("runc".into()), Severity::Error),
@@ -54,6 +55,8 @@ fn each_gap_is_found_and_closes_the_way() {
         ("preflight-not-searched", |r| r.engines[1].entries[0].searched = false, Severity::Error),
         ("preflight-not-registered", |r| r.engines[1].entries.clear(), Severity::Warning),
         ("preflight-passed-by", |r| r.engines[0].passed_by = Some("nvidia".into()), Severity::Warning),
+        ("preflight-not-searched", |r| r.engines[1].entries[0].called = false, Severity::Error),
+        ("preflight-mode-lowered", |r| r.lowered = Some("warn"), Severity::Warning),
         ("preflight-rootless-apart", |r| r.rootless.push("/home/a".into()), Severity::Warning),
         ("preflight-timeout-too-short", |r| r.wait = 60, Severity::Warning),
     ];

@@ -42,6 +42,16 @@ fn read(tree: &Tree, path: &str, config: &str, drop_ins: &str) -> Option<Engine>
         }
         for plugin in PLUGINS {
             if let Some(table) = super::at(&value, &["plugins", plugin]) {
+                if file != config {
+                    // up to 1.7 a section of an imported file takes the place of the whole one (measured, 1.6 and 1.7.24)
+                    let replaces = value.get("version").and_then(Value::as_u64).is_none_or(|version| version < 3);
+                    if replaces {
+                        engine = Engine { broken: engine.broken, ..Engine::new(EngineKind::Containerd, path) };
+                    }
+                    if replaces || text(table, &["containerd", "default_runtime_name"]).is_some() {
+                        engine.overridden_by = Some(file.clone());
+                    }
+                }
                 add(table, &mut engine);
             }
         }

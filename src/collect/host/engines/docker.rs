@@ -1,7 +1,7 @@
 //! docker: `daemon.json`, and the arguments that unit files add.
 
 use super::{LIMIT, boolean, first, members, parsed, take, text, texts};
-use crate::collect::host::look::names;
+use crate::collect::host::look::{names, seems_there};
 use crate::collect::tree::Tree;
 use crate::model::host::{Engine, EngineKind};
 
@@ -17,6 +17,7 @@ pub(super) fn engines(tree: &Tree) -> Vec<Engine> {
     let packaged = first(tree, &PROGRAMS).or_else(|| first(tree, &[CONFIG])).map(|path| {
         let mut engine = read(tree, path, CONFIG);
         unit_arguments(tree, &mut engine);
+        engine.runtime_flags = flags(tree);
         engine
     });
     let snap = first(tree, &SNAP).map(|path| Engine { snap: true, ..read(tree, path, SNAP_CONFIG) });
@@ -43,6 +44,26 @@ fn read(tree: &Tree, path: &str, config: &str) -> Engine {
     engine
 }
 
+/// Flags that name runtimes, wherever the unit takes its command line from: whether they count in the end only systemd
+/// knows, and a file that names runtimes beside them keeps docker from starting.
+fn flags(tree: &Tree) -> Vec<String> {
+    let unit = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+    let unit =
+        unit.map(|directory| format!("{directory}/docker.service")).into_iter().find(|path| seems_there(tree, path));
+    let drop_ins = names(tree, DROP_INS, 64).unwrap_or_default().into_iter().map(|name| format!("{DROP_INS}/{name}"));
+    let variables = ["/etc/default/docker", "/etc/sysconfig/docker"].map(str::to_owned);
+    let mut found = Vec::new();
+    for path in unit.into_iter().chain(drop_ins).chain(variables) {
+        let text = tree.read_text(&path, LIMIT).ok().flatten().unwrap_or_default();
+        for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+            for flag in ["--add-runtime", "--default-runtime"].into_iter().filter(|flag| line.contains(flag)) {
+                found.push(flag.to_owned());
+            }
+        }
+    }
+    found
+}
+
 /// nvidia-docker's old instructions register the runtime in a drop-in of docker's unit.
 fn unit_arguments(tree: &Tree, engine: &mut Engine) {
     for name in names(tree, DROP_INS, 64).unwrap_or_default() {
@@ -58,7 +79,6 @@ fn unit_arguments(tree: &Tree, engine: &mut Engine) {
                 if !matches!(flag, "--add-runtime" | "--default-runtime") {
                     continue;
                 }
-                engine.runtime_flags.push(flag.to_owned());
                 let Some(value) = value.or_else(|| words.next()).map(|value| value.trim_matches(['"', '\''])) else {
                     break;
                 };
