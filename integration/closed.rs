@@ -15,7 +15,7 @@ fn the_shipped_program_is_static() {
     if !needs::released() {
         return;
     }
-    for name in ["gpu-preflight-hook", "gpu-preflight-runtime"] {
+    for name in ["gpu-preflight-hook", "gpu-preflight-runtime", "gpu-preflight-healthcheck"] {
         let file = std::fs::read(programs::hook().with_file_name(name)).expect(name);
         assert_eq!(links(&file), Links { interpreter: false, needed: 0 }, "{name}");
     }

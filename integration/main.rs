@@ -10,6 +10,7 @@
 mod closed;
 mod engines;
 mod explain;
+mod healthcheck;
 mod hook;
 mod hostile;
 mod image;

@@ -37,6 +37,12 @@ impl Schema {
     }
 }
 
+/// A report keeps to its schema.
+#[track_caller]
+pub(crate) fn check_report(document: &Value) {
+    Schema::report().check(document);
+}
+
 fn document(args: &[&str]) -> Value {
     let ended = gpu_preflight(args).args(["--format", "json"]).end();
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {ended:?}"))

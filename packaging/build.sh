@@ -34,9 +34,10 @@ CARGO_TARGET_DIR=$target/static RUSTFLAGS="-C target-feature=+crt-static -C relo
 
 install -m 755 "$(built "$target" gpu-preflight)" "$dir/gpu-preflight"
 install -m 755 "$(built "$target/static/$triple" gpu-preflight-hook)" "$dir/gpu-preflight-hook"
-# One file under both names; a copy where the file system has no hard links.
-ln -f "$dir/gpu-preflight-hook" "$dir/gpu-preflight-runtime" 2>/dev/null ||
-  install -m 755 "$dir/gpu-preflight-hook" "$dir/gpu-preflight-runtime"
+# One file under all three names; a copy where the file system has no hard links.
+for name in gpu-preflight-runtime gpu-preflight-healthcheck; do
+  ln -f "$dir/gpu-preflight-hook" "$dir/$name" 2>/dev/null || install -m 755 "$dir/gpu-preflight-hook" "$dir/$name"
+done
 
 # A dynamic hook would load libraries that a container's environment chooses. cargo makes one without a
 # word when a flag is lost, so what is in the file counts.

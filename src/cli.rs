@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::healthcheck;
 use crate::knowledge::architecture::oci_name;
 use crate::model::DriverVersion;
 
@@ -38,6 +40,8 @@ pub enum Command {
         /// A directory or file needs a `/` in its name (`./bundle`); digits are a pid; else it is an id.
         target: PathBuf,
     },
+    /// Say whether the GPUs of the container that this runs in can be used now: for a Dockerfile's HEALTHCHECK.
+    Healthcheck(Healthcheck),
     /// Judge an image before it is deployed: does it suit this machine, or stated ones?
     Image(Image),
     /// Say what an error text means: its causes, how to verify them, what to do.
@@ -69,6 +73,9 @@ pub struct Host {
     /// pids or host names, fit for version control.
     #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_SAVE")]
     pub save: Option<PathBuf>,
+    /// Also start CUDA (cuInit: no context, no memory), in a process of its own.
+    #[arg(long, env = "GPU_PREFLIGHT_CUDA", value_parser = clap::builder::FalseyValueParser::new())]
+    pub cuda: bool,
     /// Do not ask the driver's management library (NVML), which wakes GPUs that sleep.
     #[arg(long, env = "GPU_PREFLIGHT_NO_NVML", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_nvml: bool,
@@ -79,6 +86,35 @@ pub struct Host {
     /// features.d.
     #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_OUTPUT")]
     pub output: Option<PathBuf>,
+}
+
+/// What else to look at inside a container.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exits 0 or 1 only: whatever --fail-on says, errors alone make a container unhealthy. The verdict comes first, and there
+are at most 4096 bytes, as many as docker keeps. Where the container can write, a small file remembers which nodes it
+had, so that a GPU that was lost is told from one that was never there.")]
+pub struct Healthcheck {
+    /// Also open the nodes of the GPUs, which wakes those that sleep; else only what all of them share is opened.
+    #[arg(long, env = "GPU_PREFLIGHT_OPEN", value_parser = clap::builder::FalseyValueParser::new())]
+    pub open: bool,
+    /// Also start CUDA (cuInit), which shows what nothing else does. It wakes GPUs, and takes no memory of theirs.
+    #[arg(long, env = "GPU_PREFLIGHT_CUDA", value_parser = clap::builder::FalseyValueParser::new())]
+    pub cuda: bool,
+    /// So much memory must be free on a GPU, by NVML: `2GiB`, `512MiB`.
+    #[arg(long, value_name = "AMOUNT", env = "GPU_PREFLIGHT_MIN_FREE_MEMORY", value_parser = amount)]
+    pub min_free_memory: Option<u64>,
+    /// How long all of it may take, whatever hangs.
+    #[arg(long, value_name = "DURATION", default_value = "5s", env = "GPU_PREFLIGHT_TIMEOUT", value_parser = timeout)]
+    pub timeout: Duration,
+}
+
+fn amount(text: &str) -> Result<u64, String> {
+    healthcheck::bytes(text).ok_or_else(|| "name it as in 2GiB".to_owned())
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    healthcheck::duration(text).ok_or_else(|| "name it as in 5s, between 200ms and 10m".to_owned())
 }
 
 /// Which image, and for what.

@@ -85,6 +85,7 @@ fn word(answer: &Answer) -> String {
         Access::Refused(Refusal::Mode) => "refused by mode",
         Access::Refused(Refusal::Cgroup) => "refused by cgroup",
         Access::Refused(Refusal::NoDev) => "refused by nodev",
+        Access::Refused(Refusal::NoDriver | Refusal::Hangs) => panic!("a rehearsal opens nothing: {answer:?}"),
         Access::Unknown(reason) => return format!("unknown: {reason}"),
     };
     match &answer.look {

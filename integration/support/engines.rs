@@ -89,6 +89,13 @@ impl Engines {
         engines
     }
 
+    /// Starts docker alone.
+    pub(crate) fn docker() -> Self {
+        let mut engines = Self { servers: Vec::new(), registry: String::new(), scratch: super::scratch() };
+        engines.start_docker();
+        engines
+    }
+
     /// A path below the root that they share.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.scratch.at(path)

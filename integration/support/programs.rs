@@ -24,6 +24,11 @@ pub(crate) fn hook() -> PathBuf {
     directory().map_or_else(|| env!("CARGO_BIN_EXE_gpu-preflight-hook").into(), |dir| dir.join("gpu-preflight-hook"))
 }
 
+/// The static program under its name as health check; before it is installed it has only the hook's.
+pub(crate) fn healthcheck() -> PathBuf {
+    hook().with_file_name("gpu-preflight-healthcheck")
+}
+
 /// A run of the command line program, without the caller's environment.
 pub(crate) fn gpu_preflight(args: &[&str]) -> Run {
     Run::new(cli()).args(args)

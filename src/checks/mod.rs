@@ -16,6 +16,8 @@ mod cuda;
 pub mod driver;
 pub mod environment;
 pub mod image;
+#[cfg(test)]
+mod inside;
 pub mod nodes;
 pub mod request;
 pub mod stack;

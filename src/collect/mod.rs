@@ -14,6 +14,7 @@ mod loader;
 mod paths;
 pub mod policy;
 pub mod rehearsal;
+pub mod remembered;
 #[cfg(test)]
 mod testing;
 pub mod tree;

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use crate::checks;
 use crate::cli::{self, Common, Format};
 use crate::collect::host;
+use crate::collect::host::cuda;
 use crate::collect::host::nvml::{Library, Source as _};
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::output::{Failed, deliver, detail, exit_code, rendered};
 use crate::commands::{saved, setting};
-use crate::model::host::{Carried, NvmlGpu};
+use crate::model::host::{Carried, NvmlGpu, NvmlTrouble};
 use crate::model::{Container, Facts, Host, Image, Judged, Knowledge, Observed, Place, Report, Verdict};
 use crate::policy::{self, Policy};
 use crate::report::answer::Answer;
@@ -24,7 +25,7 @@ use crate::report::text::report_with;
 const READABLE: u32 = 0o644;
 
 /// A GPU that sleeps takes seconds to answer, one that hangs never does.
-const NVML: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// What this machine came to, before policy.
 pub(crate) struct Asked {
@@ -35,13 +36,16 @@ pub(crate) struct Asked {
 }
 
 /// Reads and judges.
-pub(crate) fn ask(common: &Common, with_nvml: bool) -> Result<Asked, Failed> {
+pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<Asked, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
     let mut host = setting::machine(common, &tree, &knowledge);
     if with_nvml {
         ask_nvml(&mut host);
+    }
+    if with_cuda {
+        start_cuda(&mut host);
     }
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
@@ -53,7 +57,7 @@ pub(crate) fn ask(common: &Common, with_nvml: bool) -> Result<Asked, Failed> {
 pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     // a file that cannot be read is said before this machine is looked at, and may be the one that is saved to
     let before = asked.compare.as_deref().map(|file| earlier(file, common)).transpose()?;
-    let Asked { host, policy, judged, knowledge } = ask(common, !asked.no_nvml)?;
+    let Asked { host, policy, judged, knowledge } = ask(common, !asked.no_nvml, asked.cuda)?;
     let mut report = policy::report(&policy, None, &common.ignore, judged);
     let nothing = nothing_of_nvidia(&host);
     if nothing && report.verdict == Verdict::Pass {
@@ -68,7 +72,7 @@ pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     let subjects = Subjects { host: Some(&host), since: since.as_ref(), ..Subjects::default() };
     let answer = Answer { host: &target, report: &report, subjects };
 
-    let cuda = cuda(&host, &knowledge);
+    let cuda = cuda_offered(&host, &knowledge);
     let watched = Watched { host: &host, report: &report, cuda: cuda.as_deref() };
     if let (Some(file), Some(since)) = (&asked.compare, &since) {
         headline.push_str(&words::headline(&file.display().to_string(), since));
@@ -95,7 +99,7 @@ pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
 }
 
 /// The CUDA that the driver offers. Of a driver newer than the tables only the least is known, which is no answer.
-fn cuda(host: &Host, knowledge: &Knowledge) -> Option<String> {
+fn cuda_offered(host: &Host, knowledge: &Knowledge) -> Option<String> {
     if let Some(cuda) = host.nvml.as_ref().and_then(|nvml| nvml.cuda.clone()) {
         return Some(cuda);
     }
@@ -143,17 +147,8 @@ fn write(file: &Path, text: &str) -> Result<(), Failed> {
 /// Asks NVML, where its driver is loaded: without it the library would have the driver's own helper load modules and
 /// make nodes. What it says of GPUs that files told of is added to them.
 fn ask_nvml(host: &mut Host) {
-    let is_loaded = host.driver.version.seen().is_some_and(Option::is_some);
-    if host.laid_out || !is_loaded {
-        return;
-    }
-    let root = host.driver.root.path.trim_end_matches('/');
-    let library = host.driver.libraries.seen().into_iter().flatten().find(|l| l.name == "libnvidia-ml" && l.current);
-    let file = match library {
-        Some(library) if !root.is_empty() => library.path.as_str(),
-        _ => "libnvidia-ml.so.1",
-    };
-    let nvml = Library { file: file.as_ref() }.read(Instant::now() + NVML);
+    let Some(file) = library(host, "libnvidia-ml") else { return };
+    let nvml = Library { file: file.as_ref() }.read(Instant::now() + PATIENCE);
     if let Observed::Known(gpus) = &mut host.gpus {
         for gpu in gpus {
             let same = |other: &&NvmlGpu| other.pci.as_deref() == Some(gpu.pci.as_str());
@@ -163,6 +158,29 @@ fn ask_nvml(host: &mut Host) {
         }
     }
     host.nvml = Some(nvml);
+}
+
+/// Starts CUDA, unless NVML has shown that the driver does not come back.
+fn start_cuda(host: &mut Host) {
+    let is_stuck = matches!(host.nvml.as_ref().and_then(|nvml| nvml.trouble.as_ref()), Some(NvmlTrouble::Late(_)));
+    if let (Some(file), false) = (library(host, "libcuda"), is_stuck) {
+        host.cuda_start = Some(cuda::start(file.as_ref(), Instant::now() + PATIENCE));
+    }
+}
+
+/// A library of the driver, where that is loaded on this machine: what the loader finds by its name, or in a driver root
+/// of its own the file there.
+fn library(host: &Host, name: &str) -> Option<String> {
+    host.driver.version.seen()?.as_ref()?;
+    if host.laid_out {
+        return None;
+    }
+    let root = host.driver.root.path.trim_end_matches('/');
+    let file = host.driver.libraries.seen().into_iter().flatten().find(|l| l.name == name && l.current);
+    Some(match file {
+        Some(library) if !root.is_empty() => library.path.clone(),
+        _ => format!("{name}.so.1"),
+    })
 }
 
 /// Writes the profile.
@@ -304,9 +322,9 @@ mod tests {
     #[test]
     fn a_driver_newer_than_the_tables_offers_what_nobody_knows() {
         let mut host = crate::model::testing::host(1);
-        assert_eq!(cuda(&host, &crate::knowledge::BUILT_IN).as_deref(), Some("12.4"));
+        assert_eq!(cuda_offered(&host, &crate::knowledge::BUILT_IN).as_deref(), Some("12.4"));
         host.driver.version = Observed::Known(Some("9999.1".parse().unwrap()));
-        assert_eq!(cuda(&host, &crate::knowledge::BUILT_IN), None);
+        assert_eq!(cuda_offered(&host, &crate::knowledge::BUILT_IN), None);
     }
 
     #[test]

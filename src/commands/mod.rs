@@ -1,5 +1,6 @@
 //! One file a command. They wire collectors, checks, policy and report together, and know all.
 
+pub mod healthcheck;
 pub mod hook;
 pub mod runtime;
 
@@ -60,6 +61,7 @@ mod entry {
         start_logging(cli.common.verbose);
         let (name, result) = match &cli.command {
             Command::Hook { args } => return ExitCode::from(super::hook::run(args.iter().cloned())),
+            Command::Healthcheck(asked) => ("healthcheck", super::healthcheck::run(asked, &cli.common)),
             Command::Host(asked) => ("host", super::host::run(asked, &cli.common)),
             Command::Container { target } => ("container", super::container::run(target, &cli.common)),
             Command::Image(asked) => ("image", super::image::run(asked, &cli.common)),
@@ -86,7 +88,12 @@ mod entry {
             }
             _ => output::complain(&format!("gpu-preflight: {what}: {reason}\n  try: {way_out}")),
         }
-        ExitCode::from(2)
+        ExitCode::from(unjudged(command))
+    }
+
+    /// The code of what could not be judged at all; engines know two of a health check.
+    fn unjudged(command: &str) -> u8 {
+        if command == "healthcheck" { 1 } else { 2 }
     }
 
     /// Usage is wrong, or help was asked for.
@@ -107,7 +114,8 @@ mod entry {
             return failure(command, format, &Failed::new("command line", reason, "gpu-preflight --help"));
         }
         let _ = error.print();
-        ExitCode::from(2)
+        let is_healthcheck = args.iter().any(|arg| arg == "healthcheck");
+        ExitCode::from(unjudged(if is_healthcheck { "healthcheck" } else { "" }))
     }
 
     fn start_logging(verbose: bool) {

@@ -69,6 +69,7 @@ pub const IDS: &[&str] = &[
     "driver-call-hung",
     "process-stuck-in-driver",
     "persistence-off",
+    "cuda-does-not-start",
     "uvm-broken-after-resume",
     "uvm-hmm-open-module",
     "vgpu-unlicensed",

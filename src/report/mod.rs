@@ -6,6 +6,7 @@ pub mod answer;
 pub mod changes;
 #[cfg(feature = "cli")]
 pub mod explained;
+pub mod health;
 #[cfg(feature = "cli")]
 pub mod image;
 #[cfg(feature = "cli")]

@@ -2,9 +2,10 @@
 
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::checks::not_applicable;
+use crate::knowledge::driver_capabilities::Capabilities;
 use crate::knowledge::toolkit::base_name;
 use crate::model::container::{Given, LegacyState};
-use crate::model::host::DriverLibrary;
+use crate::model::host::{DriverLibrary, Nvml};
 use crate::model::{
     Action, Check, Container, DriverVersion, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown,
 };
@@ -26,26 +27,39 @@ pub(super) const CHECKS: &[Check] = &[
             command: Some("reboot"),
         }],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Host, Place::Hook],
+        places: &[Place::Host, Place::Hook, Place::Healthcheck],
         judge: mismatch,
     },
     Check {
         id: "driver-library-missing",
         title: "the driver's user-space libraries are missing",
         why: "Containers get libcuda and libnvidia-ml from the machine; where it has none, the toolkit and every CUDA program fail.",
-        messages: &["driver {version} is loaded, but there is no {libraries} below {root} ({source})"],
-        remedy: &[Step {
-            action: Action::ChangePackages,
-            text: "Install the driver's libraries ({version}), or name the right root with --driver-root.",
-            command: None,
-        }],
+        messages: &[
+            "driver {version} is loaded, but there is no {libraries} below {root} ({source})",
+            "the loader finds no libnvidia-ml in the container: nvidia-smi and what asks NVML do not work, CUDA may",
+        ],
+        remedy: &[
+            Step {
+                action: Action::ChangePackages,
+                text: "Install the driver's libraries ({version}), or name the right root with --driver-root.",
+                command: None,
+            },
+            Step {
+                action: Action::ChangeEnvironment,
+                text: "Ask for them with the GPU: NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
+                command: None,
+            },
+        ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Host],
+        places: &[Place::Host, Place::Healthcheck],
         judge: missing,
     },
 ];
 
 fn mismatch(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Healthcheck {
+        return mismatch_inside(facts);
+    }
     let Some(subject) = subject(facts)? else { return not_applicable() };
     if subject == Subject::Container && !matches!(facts.container.gpu_given.known()?, Given::LegacyHook | Given::Cdi) {
         // Its libraries are no business of this machine's.
@@ -76,6 +90,42 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
     }
     let path = taken.first().map_or("", |library| library.path.as_str());
     failure(if by_cdi { Severity::Warning } else { Severity::Error }, module, other, path)
+}
+
+/// `NVML_ERROR_LIB_RM_VERSION_MISMATCH` (`nvml.h`).
+const VERSION_MISMATCH: u32 = 18;
+
+/// What the container's own programs load: NVML knows best, then the files' names. Where several could be taken, only
+/// all of them prove it.
+fn mismatch_inside(facts: &Facts<'_>) -> Judgement {
+    if subject(facts)?.is_none() {
+        return not_applicable();
+    }
+    let Some(module) = facts.host.driver.version.known()? else { return not_applicable() };
+    let nvml = facts.host.nvml.as_ref();
+    if nvml.is_some_and(|nvml| nvml.driver.is_some()) {
+        return Ok(Outcome::Pass);
+    }
+    let all = facts.host.driver.libraries.known()?;
+    let taken: Vec<&DriverLibrary> =
+        all.iter().filter(|library| library.name == "libnvidia-ml" && library.current).collect();
+    let others: Vec<(&DriverLibrary, &DriverVersion)> = taken
+        .iter()
+        .filter_map(|library| Some((*library, library.version.as_ref()?)))
+        .filter(|(_, version)| *version != module)
+        .collect();
+    let refuses = nvml.and_then(Nvml::code) == Some(VERSION_MISMATCH);
+    match others.first() {
+        Some((library, version)) if refuses || others.len() == taken.len() => {
+            failure(Severity::Error, module, version, &library.path)
+        }
+        None if refuses => Failure::new(Severity::Error, CHECKS[0].messages[0])
+            .arg("module", module)
+            .arg("library", "of another version")
+            .saw("host.nvml.trouble", format!("code {VERSION_MISMATCH}"), "NVML")
+            .found(),
+        _ => Ok(Outcome::Pass),
+    }
 }
 
 fn failure(severity: Severity, module: &DriverVersion, library: &DriverVersion, source: &str) -> Judgement {
@@ -111,6 +161,9 @@ fn fits_already(container: &Container, module: &DriverVersion) -> Result<bool, U
 }
 
 fn missing(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Healthcheck {
+        return missing_inside(facts);
+    }
     if subject(facts)? != Some(Subject::Machine) || !nvidia_loaded(facts.host)? {
         return not_applicable();
     }
@@ -130,6 +183,26 @@ fn missing(facts: &Facts<'_>) -> Judgement {
         .arg("root", &driver.root.path)
         .arg("source", &driver.root.source)
         .saw("host.driver.libraries", format!("no {}", lacking.join(", ")), &driver.root.path)
+        .found()
+}
+
+/// Without NVML CUDA works all the same, and whoever asks for compute alone gets none; that libcuda is missing is
+/// said of the container's way of giving (`passthrough-incomplete`).
+fn missing_inside(facts: &Facts<'_>) -> Judgement {
+    if subject(facts)?.is_none() || !nvidia_loaded(facts.host)? {
+        return not_applicable();
+    }
+    let present = facts.host.driver.libraries.known()?.iter().any(|library| library.name == "libnvidia-ml");
+    let words = Capabilities::of(facts.container.environment.known()?);
+    if present || matches!(&words, Capabilities::Words(_)) && !words.names("utility") {
+        return Ok(Outcome::Pass);
+    }
+    let version =
+        facts.host.driver.version.seen().and_then(Option::as_ref).map_or("of unknown version", |v| v.as_str());
+    Failure::new(Severity::Warning, CHECKS[1].messages[1])
+        .arg("version", version)
+        .only(&[Action::ChangeEnvironment])
+        .saw("host.driver.libraries", "no libnvidia-ml", &facts.host.driver.root.path)
         .found()
 }
 

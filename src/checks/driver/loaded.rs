@@ -1,10 +1,10 @@
 //! Are the driver's modules loaded, and has anything made its nodes?
 
 use crate::checks::nodes::expect::{Compute, Subject, compute, subject};
-use crate::checks::nodes::role::{Role, list, machine_has_no_nodes, role};
+use crate::checks::nodes::role::{Role, list, machine_has_no_nodes, role, weight};
 use crate::checks::nodes::ways::{missing, of_a_gpu, on_disk};
 use crate::checks::not_applicable;
-use crate::model::container::{Given, Strength};
+use crate::model::container::{Access, ContainerNode, Given, Refusal, Strength};
 use crate::model::host::PciFunction;
 use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
@@ -19,6 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[
             "the NVIDIA driver is not loaded: {gpus} on the bus, no nvidia module in the kernel",
             "no NVIDIA driver is installed: {gpus} on the bus, no nvidia module in the kernel or on disk, no libcuda",
+            "no driver serves {node} (c {number}): it is not loaded, or was unloaded or loaded anew since the container's start",
         ],
         remedy: &[
             Step {
@@ -29,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
             Step { action: Action::UpdateDriver, text: "Install the NVIDIA driver on this machine.", command: None },
         ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Host, Place::Hook],
+        places: &[Place::Host, Place::Hook, Place::Healthcheck],
         judge: driver_not_loaded,
     },
     Check {
@@ -75,6 +76,11 @@ fn driver_not_loaded(facts: &Facts<'_>) -> Judgement {
     if subject(facts)?.is_none() && !demanded_in_vain(facts)? {
         return not_applicable();
     }
+    if facts.place == Place::Healthcheck
+        && let Some(failure) = unserved(facts)?
+    {
+        return failure.found();
+    }
     if nvidia_loaded(facts.host)? {
         return Ok(Outcome::Pass);
     }
@@ -91,6 +97,23 @@ fn driver_not_loaded(facts: &Facts<'_>) -> Judgement {
         .saw("host.modules", "no nvidia", "/sys/module")
         .saw("host.pci", gpus_on_the_bus(facts.host), "/sys/bus/pci/devices")
         .found()
+}
+
+/// Nodes that nobody serves, as whoever opens them is told, though they have the driver's number.
+fn unserved(facts: &Facts<'_>) -> Result<Option<Failure>, Unknown> {
+    let devices = facts.container.devices.known()?;
+    let majors = facts.host.majors.known()?;
+    let is_right = |node: &ContainerNode| majors.of(&node.path).is_none_or(|major| major == node.major);
+    let unserved = |node: &&ContainerNode| node.access == Access::Refused(Refusal::NoDriver) && is_right(node);
+    let broken: Vec<&ContainerNode> = devices.iter().filter(unserved).collect();
+    let Some(first) = broken.first() else { return Ok(None) };
+    let names = list(broken.iter().map(|node| node.path.as_str()));
+    let failure = Failure::new(weight(facts, &broken, devices)?, CHECKS[0].messages[2])
+        .arg("node", &names)
+        .arg("number", format!("{}:{}", first.major, first.minor))
+        .only(&[Action::LoadModule])
+        .saw("container.devices", format!("{names}: no such device"), "the kernel's answer");
+    Ok(Some(failure))
 }
 
 /// A GPU is demanded and none was given: that the machine could give none is part of the answer.

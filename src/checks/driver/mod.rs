@@ -4,6 +4,7 @@
 
 use crate::model::{Check, Host, Unknown};
 
+mod cuda;
 mod kernel_log;
 mod libraries;
 mod loaded;
@@ -21,6 +22,7 @@ pub const CHECKS: &[&[Check]] = &[
     present::CHECKS,
     kernel_log::CHECKS,
     nvml::CHECKS,
+    cuda::CHECKS,
 ];
 
 /// The kernel has the `nvidia` module.

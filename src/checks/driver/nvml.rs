@@ -3,12 +3,14 @@
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::container::{Access, Refusal};
 use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlTrouble};
 use crate::model::{Facts, Unknown};
 
 mod memory;
 
 const HUNG: &str = "{call} of NVML did not come back in time";
+const OPENING: &str = "whoever opens {call} does not come back";
 const DIED: &str = "the process that called {call} of NVML was ended by it";
 const UNHEALTHY: &str = "{bad} does not answer ({why}), and the other {good} do";
 const NONE_ANSWERS: &str = "no GPU answers: {bad} ({why})";
@@ -26,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "driver-call-hung",
         title: "a call into the driver does not come back",
         why: "NVML or cuInit does not answer: nvidia-smi hangs, container starts time out.",
-        messages: &[HUNG, DIED],
+        messages: &[HUNG, DIED, OPENING],
         remedy: &[
             Step {
                 action: Action::StartService,
@@ -193,7 +195,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "gpu-memory-occupied",
         title: "others use the GPU's memory",
         why: "A program finds too little free memory on the GPU.",
-        messages: &[memory::OCCUPIED],
+        messages: &[memory::OCCUPIED, memory::TOO_FULL, memory::FULL],
         remedy: &[
             Step {
                 action: Action::FreeGpu,
@@ -206,7 +208,7 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Warning],
+        severities: &[Severity::Warning, Severity::Error],
         places: &[Place::Host, Place::Healthcheck],
         judge: memory::memory_occupied,
     },
@@ -243,7 +245,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: Some("systemctl enable --now nvidia-persistenced"),
         }],
         severities: &[Severity::Note],
-        places: &[Place::Host, Place::Healthcheck],
+        places: &[Place::Host],
         judge: persistence_off,
     },
 ];
@@ -309,6 +311,13 @@ fn plain(failure: Failure, _: &NvmlGpu) -> Failure {
 }
 
 fn hung(facts: &Facts<'_>) -> Judgement {
+    let devices = facts.container.devices.seen().map(Vec::as_slice).unwrap_or_default();
+    if let Some(node) = devices.iter().find(|node| node.access == Access::Refused(Refusal::Hangs)) {
+        return Failure::new(Severity::Error, OPENING)
+            .arg("call", &node.path)
+            .saw("container.devices", format!("{}: no answer", node.path), "the kernel")
+            .found();
+    }
     let Some(nvml) = &facts.host.nvml else { return not_applicable() };
     let (message, call) = match &nvml.trouble {
         Some(NvmlTrouble::Late(call)) => (HUNG, call),
@@ -361,6 +370,10 @@ fn mig_without_instances(facts: &Facts<'_>) -> Judgement {
 
 /// MPS shares a GPU in exclusive mode; nobody may use one in mode Prohibited.
 fn exclusive_busy(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Healthcheck {
+        // the process may well be the container's own
+        return not_applicable();
+    }
     let Some(nvml) = asked(facts)? else { return not_applicable() };
     if nvml.answering().any(|gpu| gpu.compute_mode == Some(ComputeMode::Prohibited)) {
         let is_so = |gpu: &NvmlGpu| gpu.compute_mode == Some(ComputeMode::Prohibited);

@@ -82,7 +82,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
         ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Image],
+        places: &[Place::Hook, Place::Image, Place::Healthcheck],
         judge: stub,
     },
 ];

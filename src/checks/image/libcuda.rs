@@ -57,7 +57,9 @@ pub(super) struct Loaded<'a> {
 
 /// `None`: no container with a GPU behind this machine's driver, or the driver is not loaded.
 pub(super) fn of<'a>(facts: &Facts<'a>) -> Result<Option<Loaded<'a>>, Unknown> {
-    if !matches!(facts.place, Place::Hook | Place::Image) || subject(facts)? != Some(Subject::Container) {
+    if !matches!(facts.place, Place::Hook | Place::Image | Place::Healthcheck)
+        || subject(facts)? != Some(Subject::Container)
+    {
         return Ok(None);
     }
     let Some(driver) = facts.host.driver.version.known()? else { return Ok(None) };

@@ -45,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[TOO_NEW, TOO_NEW_ALONE, MAY_BE_TOO_NEW],
         remedy: &[INSTALL, OLDER_BUILD, COMPAT],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Image],
+        places: &[Place::Hook, Place::Image, Place::Healthcheck],
         judge: framework,
     },
     Check {
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[IMAGE_TOO_NEW, IMAGE_NEWER],
         remedy: &[INSTALL, OLDER_BUILD, COMPAT],
         severities: &[Severity::Warning],
-        places: &[Place::Hook, Place::Image],
+        places: &[Place::Hook, Place::Image, Place::Healthcheck],
         judge: image,
     },
     Check {

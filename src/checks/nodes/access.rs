@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
         ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Healthcheck],
         judge: refused,
     },
     Check {
@@ -62,7 +62,15 @@ pub(super) const CHECKS: &[Check] = &[
 fn refused(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
     let Some(devices) = asked(facts)? else { return not_applicable() };
-    let broken: Vec<&ContainerNode> = devices.iter().filter(|node| matches!(node.access, Access::Refused(_))).collect();
+    // That nobody serves a node, or that it hangs, is the driver's fault; from inside a container, what its device
+    // cgroup refuses was allowed once.
+    let counts = |refusal| match refusal {
+        Refusal::NoDriver | Refusal::Hangs => false,
+        Refusal::Cgroup => facts.place != Place::Healthcheck,
+        Refusal::Mode | Refusal::NoDev => true,
+    };
+    let is_refused = |node: &&ContainerNode| matches!(node.access, Access::Refused(refusal) if counts(refusal));
+    let broken: Vec<&ContainerNode> = devices.iter().filter(is_refused).collect();
     let refusal = |node: &ContainerNode| match node.access {
         Access::Refused(refusal) => Some(refusal),
         _ => None,
@@ -73,7 +81,7 @@ fn refused(facts: &Facts<'_>) -> Judgement {
         return unanswered(facts, devices);
     };
     let (reason, only): (String, &'static [Action]) = match refusal {
-        Refusal::Cgroup => {
+        Refusal::Cgroup | Refusal::NoDriver | Refusal::Hangs => {
             (format!("no rule of the device cgroup allows c {}:{}", first.major, first.minor), &[Action::PassGpu])
         }
         Refusal::NoDev => ("its mount has the option nodev".to_owned(), &[Action::ConfigureEngine]),

@@ -7,6 +7,7 @@ use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Plac
 
 use super::access::without_device_controller;
 use super::expect::{Subject, set_rules, subject};
+use super::role::{list, weight};
 use super::ways::{cdi_way, legacy_way};
 
 const NAME_NODES: Step = Step {
@@ -14,6 +15,10 @@ const NAME_NODES: Step = Step {
     text: "Give the GPU by CDI (--device nvidia.com/gpu=all), or name the nodes with --device, so that the spec has the rules.",
     command: None,
 };
+
+/// From inside a container.
+const LOST: &str = "the device cgroup refuses {node} (c {number}), which it allowed since the container's start: a systemctl daemon-reload or an update of the container took the rule away";
+const REFUSED: &str = "the device cgroup refuses {node} (c {number}): a systemctl daemon-reload takes away the rules that NVIDIA's hook sets, and a node that was bound as a volume never had one";
 
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[
@@ -24,6 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[
             "systemd manages this container's cgroup and its spec has no device rule for the GPU: the next systemctl daemon-reload takes the GPU away",
             "docker uses systemd's cgroup driver, and the legacy hook sets device rules behind it: containers lose their GPU at systemctl daemon-reload",
+            LOST,
+            REFUSED,
         ],
         remedy: &[
             NAME_NODES,
@@ -33,8 +40,8 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Warning],
-        places: &[Place::Hook, Place::Host],
+        severities: &[Severity::Warning, Severity::Error],
+        places: &[Place::Hook, Place::Host, Place::Healthcheck],
         judge: lost_at_reload,
     },
     Check {
@@ -106,7 +113,27 @@ fn rules_behind_the_spec(facts: &Facts<'_>) -> Result<bool, Unknown> {
 /// Minor of `/dev/nvidiactl`. Source: nvidia-modprobe nvidia-modprobe-utils.h (`NV_CTL_DEVICE_MINOR`).
 const CONTROL_MINOR: u32 = 255;
 
+/// The kernel itself says that it is lost.
+fn has_been_lost(facts: &Facts<'_>) -> Judgement {
+    if subject(facts)?.is_none() {
+        return not_applicable();
+    }
+    let devices = facts.container.devices.known()?;
+    let broken: Vec<_> = devices.iter().filter(|node| node.access == Access::Refused(Refusal::Cgroup)).collect();
+    let Some(first) = broken.first() else { return Ok(Outcome::Pass) };
+    let had = facts.container.had(|path| path == first.path);
+    let names = list(broken.iter().map(|node| node.path.as_str()));
+    Failure::new(weight(facts, &broken, devices)?, if had { LOST } else { REFUSED })
+        .arg("node", &names)
+        .arg("number", format!("{}:{}", first.major, first.minor))
+        .saw("container.devices", format!("{names}: refused"), "the kernel's answer")
+        .found()
+}
+
 fn lost_at_reload(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Healthcheck {
+        return has_been_lost(facts);
+    }
     match subject(facts)? {
         None => not_applicable(),
         Some(Subject::Machine) => {

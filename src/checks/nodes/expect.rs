@@ -26,7 +26,8 @@ pub(crate) fn subject(facts: &Facts<'_>) -> Result<Option<Subject>, Unknown> {
         Place::Hook => given_nodes(facts)?.then_some(Subject::Container),
         Place::Host => (facts.host.platform == Platform::Native && facts.host.has_gpu()?).then_some(Subject::Machine),
         Place::Image => is_for_this_machine(facts)?.then_some(Subject::Container),
-        Place::Healthcheck | Place::Status => None,
+        Place::Healthcheck => (given_nodes(facts)? || had_nodes(facts)).then_some(Subject::Container),
+        Place::Status => None,
     })
 }
 
@@ -60,6 +61,12 @@ fn given_nodes(facts: &Facts<'_>) -> Result<bool, Unknown> {
         judgeable(container)?;
     }
     Ok(given)
+}
+
+/// The container could use a GPU since its start, whatever is left of it.
+fn had_nodes(facts: &Facts<'_>) -> bool {
+    let is_of_work = |path: &str| matches!(role(path), Role::Control | Role::Gpu | Role::Uvm);
+    facts.host.platform == Platform::Native && facts.container.had(is_of_work)
 }
 
 /// Single nodes are a GPU's only with one of those that GPU work goes through: an IMEX channel or a switch of
@@ -190,7 +197,8 @@ pub(crate) fn compute(facts: &Facts<'_>) -> Result<Compute, Unknown> {
 pub(crate) fn has_gpu_node(facts: &Facts<'_>) -> Result<bool, Unknown> {
     let container = facts.container;
     let given = container.devices.known()?.iter().any(|node| Majors::gpu_minor(&node.path).is_some());
-    Ok(given || *container.gpu_given.known()? == Given::LegacyHook)
+    let had = container.had(|path| role(path) == Role::Gpu);
+    Ok(given || had || *container.gpu_given.known()? == Given::LegacyHook)
 }
 
 /// Whether a display is asked of the legacy hook: it then wants `/dev/nvidia-modeset`.

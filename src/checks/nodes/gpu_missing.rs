@@ -6,7 +6,7 @@ use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Sev
 
 use super::expect::Subject;
 use super::given::{count_asked_of_legacy, given_count, node_of, nodes_asked_of_legacy};
-use super::missing::{MAKE, PASS, REGENERATE, expecting, lacking};
+use super::missing::{ANEW, MAKE, PASS, REGENERATE, expecting, lacking};
 use super::role::{Role, has_node, list, role};
 use super::ways::missing;
 
@@ -20,9 +20,9 @@ pub(super) const CHECKS: &[Check] = &[Check {
         "the container was given the driver by CDI but the node of no GPU: there is no /dev/nvidiaN in it",
         "this machine has no {node}, though the driver runs the GPU",
     ],
-    remedy: &[MAKE, PASS, REGENERATE],
+    remedy: &[MAKE, PASS, REGENERATE, ANEW],
     severities: &[Severity::Error, Severity::Warning],
-    places: &[Place::Hook, Place::Host],
+    places: &[Place::Hook, Place::Host, Place::Healthcheck],
     judge: gpu_missing,
 }];
 
@@ -53,7 +53,10 @@ fn gpu_missing_on_machine(facts: &Facts<'_>) -> Judgement {
 
 fn gpu_missing_in_container(facts: &Facts<'_>) -> Judgement {
     let container = facts.container;
-    let expected: Vec<String> = if *container.gpu_given.known()? == Given::LegacyHook {
+    let had: Vec<String> = container.inside.iter().flat_map(|inside| &inside.had).cloned().collect();
+    let expected: Vec<String> = if had.iter().any(|path| role(path) == Role::Gpu) {
+        had.into_iter().filter(|path| role(path) == Role::Gpu).collect()
+    } else if *container.gpu_given.known()? == Given::LegacyHook {
         // Which GPU is which takes a look that may wake them; it is not needed where enough are there.
         match count_asked_of_legacy(facts)? {
             None => return not_applicable(),

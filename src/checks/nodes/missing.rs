@@ -25,6 +25,12 @@ pub(super) const REGENERATE: Step = Step {
     command: Some("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
 };
 
+pub(super) const ANEW: Step = Step {
+    action: Action::ConfigureEngine,
+    text: "Start the container anew; something took the node away while it ran.",
+    command: None,
+};
+
 /// The control node's check.
 pub(super) const CONTROL_CHECKS: &[Check] = &[Check {
     id: "control-node-missing",
@@ -34,9 +40,9 @@ pub(super) const CONTROL_CHECKS: &[Check] = &[Check {
         "the container has no {node}, without which neither nvidia-smi nor CUDA works; {where}",
         "this machine has no {node}, without which neither nvidia-smi nor CUDA works in any container",
     ],
-    remedy: &[MAKE, PASS, REGENERATE],
+    remedy: &[MAKE, PASS, REGENERATE, ANEW],
     severities: &[Severity::Error, Severity::Warning],
-    places: &[Place::Hook, Place::Host],
+    places: &[Place::Hook, Place::Host, Place::Healthcheck],
     judge: control_missing,
 }];
 
@@ -50,9 +56,9 @@ pub(super) const UVM_CHECKS: &[Check] = &[
             "the container has no {node}, without which CUDA does not start (nvidia-smi works); {where}",
             "this machine has no {node}, without which CUDA does not start in any container (nvidia-smi works)",
         ],
-        remedy: &[MAKE, PASS, REGENERATE],
+        remedy: &[MAKE, PASS, REGENERATE, ANEW],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Host],
+        places: &[Place::Hook, Place::Host, Place::Healthcheck],
         judge: uvm_missing,
     },
     Check {
@@ -62,7 +68,7 @@ pub(super) const UVM_CHECKS: &[Check] = &[
         messages: &["{node} is missing beside /dev/nvidia-uvm: profiling unified memory will not work, all else does"],
         remedy: &[],
         severities: &[Severity::Note],
-        places: &[Place::Hook, Place::Host],
+        places: &[Place::Hook, Place::Host, Place::Healthcheck],
         judge: uvm_tools_missing,
     },
 ];
@@ -71,7 +77,8 @@ pub(super) const UVM_CHECKS: &[Check] = &[
 /// made nodes since boot. Else that is what is wrong, and the family `driver` says so.
 pub(super) fn expecting(facts: &Facts<'_>) -> Result<Option<Subject>, Unknown> {
     let Some(subject) = subject(facts)? else { return Ok(None) };
-    if !nvidia_loaded(facts.host)? || machine_has_no_nodes(facts)? {
+    // Inside a container the machine's nodes are its own, and that it has none may be what is wrong.
+    if !nvidia_loaded(facts.host)? || (facts.place != Place::Healthcheck && machine_has_no_nodes(facts)?) {
         return Ok(None);
     }
     Ok(Some(subject))
@@ -95,8 +102,10 @@ fn uvm_missing(facts: &Facts<'_>) -> Judgement {
         Some(Subject::Container) if has_node(facts, UVM)? => Ok(Outcome::Pass),
         Some(Subject::Container) => match compute(facts)? {
             Compute::Unwanted => not_applicable(),
-            Compute::Likely => lacking(facts, &UVM_CHECKS[0], Severity::Warning, UVM),
-            Compute::Wanted => lacking(facts, &UVM_CHECKS[0], of_a_gpu(facts, "nvidia_uvm")?, UVM),
+            Compute::Likely if !facts.container.had(|path| path == UVM) => {
+                lacking(facts, &UVM_CHECKS[0], Severity::Warning, UVM)
+            }
+            Compute::Likely | Compute::Wanted => lacking(facts, &UVM_CHECKS[0], of_a_gpu(facts, "nvidia_uvm")?, UVM),
         },
     }
 }
@@ -124,19 +133,26 @@ fn uvm_tools_missing(facts: &Facts<'_>) -> Judgement {
 
 /// A node that the container lacks, with the way out that fits how its GPU was given.
 pub(super) fn lacking(facts: &Facts<'_>, check: &'static Check, severity: Severity, node: &str) -> Judgement {
-    let machine = facts.host.device_nodes.seen().map(|nodes| nodes.contains_key(node));
+    let from_inside = facts.place == Place::Healthcheck;
+    let machine = facts.host.device_nodes.seen().filter(|_| !from_inside).map(|nodes| nodes.contains_key(node));
+    let had = facts.container.had(|path| node.split(", ").any(|missing| missing == path));
     let (place, only): (_, &'static [Action]) = match (machine, facts.container.gpu_given.known()?) {
+        _ if had => ("it had one since its start", &[Action::ConfigureEngine]),
         (Some(false), _) => ("this machine has none either", &[Action::LoadModule]),
         (_, Given::Cdi) => ("it was not among what CDI gave", &[Action::RegenerateCdi]),
         _ => ("it was not passed in", &[Action::PassGpu]),
     };
-    Failure::new(severity, check.messages[0])
-        .arg("node", node)
-        .arg("where", place)
-        .only(only)
-        .saw("container.devices", format!("no {node}"), "the container's /dev")
-        .saw("host.device_nodes", if machine == Some(false) { "none either" } else { "there" }, "/dev")
-        .found()
+    let failure = Failure::new(severity, check.messages[0]).arg("node", node).arg("where", place).only(only).saw(
+        "container.devices",
+        format!("no {node}"),
+        "the container's /dev",
+    );
+    match machine {
+        Some(is_there) => {
+            failure.saw("host.device_nodes", if is_there { "there" } else { "none either" }, "/dev").found()
+        }
+        None => failure.found(),
+    }
 }
 
 fn lacking_on_machine(facts: &Facts<'_>, check: &'static Check, message: usize, node: &str, module: &str) -> Judgement {

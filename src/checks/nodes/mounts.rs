@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Healthcheck],
         judge: shm_too_small,
     },
     Check {

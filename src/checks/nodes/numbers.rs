@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
             ANEW,
         ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Host],
+        places: &[Place::Hook, Place::Host, Place::Healthcheck],
         judge: uvm_major,
     },
     Check {
@@ -63,7 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
             ANEW,
         ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Host],
+        places: &[Place::Hook, Place::Host, Place::Healthcheck],
         judge: other_number,
     },
     Check {
@@ -77,7 +77,7 @@ pub(super) const CHECKS: &[Check] = &[
             command: None,
         }],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook],
+        places: &[Place::Hook, Place::Healthcheck],
         judge: not_a_device,
     },
 ];
@@ -136,7 +136,8 @@ fn in_container(facts: &Facts<'_>, majors: &Majors, check: &'static Check, uvm: 
         return not_applicable();
     }
     let nodes = facts.host.device_nodes.seen();
-    let machine_too = nodes.is_some_and(|nodes| nodes.get(first.node).is_some_and(|node| node.major != first.wanted));
+    let machine_too = facts.place != Place::Healthcheck
+        && nodes.is_some_and(|nodes| nodes.get(first.node).is_some_and(|node| node.major != first.wanted));
     let only: &'static [Action] = match container.gpu_given.known()? {
         _ if machine_too => &[Action::LoadModule],
         Given::Cdi => &[Action::RegenerateCdi],

@@ -78,7 +78,8 @@ fn in_container(facts: &Facts<'_>) -> Judgement {
         let Some(on_host) = host.get(&node.path).filter(|on_host| only_by_group(on_host)) else { continue };
         let reached = mapped(uids, on_host.uid) || mapped(gids, on_host.gid);
         let unreached = match node.access {
-            Access::Granted | Access::Refused(Refusal::Cgroup | Refusal::NoDev) => false,
+            Access::Granted
+            | Access::Refused(Refusal::Cgroup | Refusal::NoDev | Refusal::NoDriver | Refusal::Hangs) => false,
             Access::Refused(Refusal::Mode) => !reached,
             // Without a mapping of its own the namespace is the engine's, and nobody saw what that maps.
             Access::Unknown(_) => !(reached || uids.is_empty() || gids.is_empty()),

@@ -61,7 +61,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
         ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Host],
+        places: &[Place::Hook, Place::Host, Place::Healthcheck],
         judge: mig_caps_missing,
     },
     Check {

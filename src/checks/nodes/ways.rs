@@ -13,7 +13,11 @@ use super::expect::{has_gpu_node, may_set_up_the_machine};
 pub(crate) fn missing(facts: &Facts<'_>, module: &str) -> Result<Severity, Unknown> {
     let (host, container) = (facts.host, facts.container);
     let somebody_may = match facts.place {
-        Place::Hook if may_set_up_the_machine(container) => return Ok(Severity::Warning),
+        // What it could use once it has not still to make.
+        Place::Healthcheck if container.had(|_| true) => return Ok(Severity::Error),
+        Place::Hook | Place::Healthcheck if may_set_up_the_machine(container) => return Ok(Severity::Warning),
+        // Whatever makes nodes for a container has done so before its programs run.
+        Place::Healthcheck => false,
         Place::Hook => container.legacy_still_to_run() && !container.rootless && hook_loads_modules(host),
         _ => legacy_way(host) && hook_loads_modules(host),
     };

@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
         ],
         severities: &[Severity::Error, Severity::Warning, Severity::Note],
-        places: &[Place::Hook, Place::Image, Place::Host],
+        places: &[Place::Hook, Place::Image, Place::Host, Place::Healthcheck],
         judge: compute_missing,
     },
     Check {

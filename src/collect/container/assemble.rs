@@ -108,6 +108,7 @@ impl<'a> Draft<'a> {
             mounts: spec.mounts.clone(),
             hooks: spec.hooks.clone(),
             privileged_entrypoint: None,
+            inside: None,
         };
         let order_is_open = legacy.is_some_and(|hook| given::order_is_open(hook, hooks, call.moment, call.own_program));
         Self { container, spec, environment, signs, order_is_open, found: Vec::new() }

@@ -1,7 +1,8 @@
 //! Facts of one container: its spec, its intent, its nodes, its libraries.
 //!
-//! Three ways lead here: [`read_bundle`] foretells a container that nobody has started, [`Called`] looks
-//! at one that is starting or about to, [`read_pid`] at one that runs. [`from_spec`] is what they share, and reads no
+//! Four ways lead here: [`read_bundle`] foretells a container that nobody has started, [`Called`] looks
+//! at one that is starting or about to, [`read_pid`] at one that runs, [`read_inside`] at the one around this process.
+//! [`from_spec`] is what they share, and reads no
 //! file.
 
 mod assemble;
@@ -15,6 +16,7 @@ mod foreseeable;
 mod foretell;
 mod given;
 mod hook;
+mod inside;
 mod intent;
 mod libcuda;
 mod locate;
@@ -22,6 +24,7 @@ mod names;
 pub mod nodes;
 #[cfg(feature = "cli")]
 mod of_image;
+mod opening;
 mod origin;
 mod procfs;
 mod request;
@@ -37,9 +40,11 @@ use super::paths;
 pub use assemble::{Call, from_spec};
 pub use bundle::{Reading, read_bundle};
 pub use hook::{Called, Inside};
+pub use inside::{own_environment, read_inside};
 pub use locate::{Located, by_id};
 #[cfg(feature = "cli")]
 pub use of_image::of_image;
+pub use opening::try_nodes;
 pub use running::read_pid;
 pub use spec::Spec;
 pub use state::State;

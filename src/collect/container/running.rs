@@ -84,7 +84,7 @@ fn spec(bundle: PathBuf, files: &Tree) -> Option<(PathBuf, Spec)> {
 
 /// A spec as the process shows it: its nodes, the driver's libraries that are mounted, its variables. It
 /// serves to say how a GPU was given.
-fn by_process(process: &Process<'_>, rootfs: Option<&Tree>, capabilities: Option<CapabilitySets>) -> Spec {
+pub(super) fn by_process(process: &Process<'_>, rootfs: Option<&Tree>, capabilities: Option<CapabilitySets>) -> Spec {
     let mut spec = Spec::unread("config.json", "no engine's bundle was found for the process");
     spec.process.environment = Observed::from(open("container.environment", process.environment()));
     if let Some(Observed::Known(nodes)) = rootfs.map(nodes::look) {

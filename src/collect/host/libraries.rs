@@ -70,8 +70,14 @@ fn has_driver(tree: &Tree, root: &str) -> bool {
     tree.below(root, Kind::Host).ok().flatten().is_some_and(|below| library(&below))
 }
 
-/// Every libcuda and libnvidia-ml below the driver root for the machine's own processor.
-pub fn libraries(tree: &Tree, root: &DriverRoot, architecture: Option<&str>) -> Observed<Vec<DriverLibrary>> {
+/// Every libcuda and libnvidia-ml below the driver root for the machine's own processor. `first`: directories that the
+/// loader is told of by its environment.
+pub fn libraries(
+    tree: &Tree,
+    root: &DriverRoot,
+    architecture: Option<&str>,
+    first: &[String],
+) -> Observed<Vec<DriverLibrary>> {
     let path = if root.path.is_empty() { "/" } else { &root.path };
     let read = || {
         let below = tree.below(path, Kind::Host)?.ok_or_else(|| Unseen::new(path, "absent, or no directory"))?;
@@ -82,7 +88,8 @@ pub fn libraries(tree: &Tree, root: &DriverRoot, architecture: Option<&str>) -> 
             foreign: BTreeSet::new(),
             on_path: BTreeSet::new(),
         };
-        for directory in ON_PATH.into_iter().map(str::to_owned).chain(configured(&below, "/etc/ld.so.conf")) {
+        let usual = ON_PATH.into_iter().map(str::to_owned);
+        for directory in first.iter().cloned().chain(usual).chain(configured(&below, "/etc/ld.so.conf")) {
             found.look_into(&directory, &LIBRARIES, true)?;
         }
         for directory in BESIDES {
@@ -222,7 +229,7 @@ mod tests {
 
     fn seen(laid: &Laid, root: &str) -> Vec<(String, Option<String>, bool)> {
         let root = DriverRoot { path: root.into(), source: "test".into() };
-        let libraries = libraries(&laid.tree(), &root, Some("x86_64"));
+        let libraries = libraries(&laid.tree(), &root, Some("x86_64"), &[]);
         let told = |l: &DriverLibrary| (l.path.clone(), l.version.as_ref().map(ToString::to_string), l.current);
         libraries.seen().unwrap().iter().map(told).collect()
     }

@@ -11,6 +11,8 @@ use crate::model::observed::LEFT_OUT;
 use crate::model::{Host, Observed};
 
 mod cdi;
+#[cfg(feature = "cli")]
+pub mod cuda;
 mod devices;
 mod driver;
 mod engines;
@@ -61,6 +63,9 @@ pub use toolkit::toolkit;
 /// a GPU that is awake, and wakes the others first.
 const IDENTITIES: Duration = Duration::from_secs(8);
 
+/// The reason of what a container does not show.
+const NOT_INSIDE: &str = "it does not show inside a container";
+
 /// How a machine is to be looked at.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -87,9 +92,22 @@ pub enum Scope {
 pub fn read(tree: &Tree, options: &Options) -> Host {
     let mut host = at_a_glance(tree, options);
     match options.scope {
-        Scope::Hook => leave_out(&mut host),
+        Scope::Hook => leave_out(&mut host, LEFT_OUT),
         Scope::Full => look_closely(tree, &mut host),
     }
+    host
+}
+
+/// Looks at the machine from inside a container: what the kernel and the container's own files show. The stack that
+/// started it does not show there. `libraries_first`: directories of `LD_LIBRARY_PATH`.
+pub fn inside(tree: &Tree, options: &Options, libraries_first: &[String], deadline: Instant) -> Host {
+    let mut host = at_a_glance(tree, options);
+    leave_out(&mut host, NOT_INSIDE);
+    if host.driver.version.known().is_err() && !host.laid_out {
+        banner(tree, &mut host.driver, deadline);
+    }
+    let architecture = host.architecture.seen().map(String::as_str);
+    host.driver.libraries = libraries(tree, &host.driver.root, architecture, libraries_first);
     host
 }
 
@@ -122,7 +140,7 @@ fn at_a_glance(tree: &Tree, options: &Options) -> Host {
     host.toolkit.config = toolkit::config(tree);
     host.driver.root = driver_root(tree, options.driver_root.as_deref(), host.toolkit.config.seen());
     host.pci = if options.scope == Scope::Hook && host.gpus.seen().is_some_and(|g| !g.is_empty()) {
-        left_out("host.pci", "/sys/bus/pci/devices")
+        Observed::unknown("host.pci", "/sys/bus/pci/devices", LEFT_OUT)
     } else {
         pci(tree)
     };
@@ -139,7 +157,7 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     host.mig_capabilities = mig_capabilities(tree, &host.driver);
     host.driver.module_options = module_options(tree);
     host.driver.module_files = module_files(tree, &host.kernel);
-    host.driver.libraries = libraries(tree, &host.driver.root, host.architecture.seen().map(String::as_str));
+    host.driver.libraries = libraries(tree, &host.driver.root, host.architecture.seen().map(String::as_str), &[]);
     host.toolkit = toolkit(tree);
     host.engines = engines(tree);
     host.cdi = cdi(tree, &host.engines);
@@ -152,20 +170,16 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     host.device_list_strategy = device_list_strategy(tree);
 }
 
-fn leave_out(host: &mut Host) {
-    host.dev_char = left_out("host.dev_char", "/dev/char");
-    host.mig_capabilities = left_out("host.mig_capabilities", "/proc/driver/nvidia/capabilities");
-    host.driver.module_options = left_out("host.driver.module_options", "/etc/modprobe.d");
-    host.driver.module_files = left_out("host.driver.module_files", "/lib/modules");
-    host.driver.libraries = left_out("host.driver.libraries", &host.driver.root.path);
-    host.toolkit.version = left_out("host.toolkit.version", "package database");
-    host.toolkit.programs = left_out("host.toolkit.programs", "/usr/bin");
-    host.cdi = left_out("host.cdi", "/etc/cdi");
-    host.secure_boot = left_out("host.secure_boot", "/sys/firmware/efi/efivars");
-    host.kernel_log = left_out("host.kernel_log", "/var/log");
-    host.os = left_out("host.os", "/etc/os-release");
-}
-
-fn left_out<T>(fact: &str, source: &str) -> Observed<T> {
-    Observed::unknown(fact, source, LEFT_OUT)
+fn leave_out(host: &mut Host, reason: &str) {
+    host.dev_char = Observed::unknown("host.dev_char", "/dev/char", reason);
+    host.mig_capabilities = Observed::unknown("host.mig_capabilities", "/proc/driver/nvidia/capabilities", reason);
+    host.driver.module_options = Observed::unknown("host.driver.module_options", "/etc/modprobe.d", reason);
+    host.driver.module_files = Observed::unknown("host.driver.module_files", "/lib/modules", reason);
+    host.driver.libraries = Observed::unknown("host.driver.libraries", &host.driver.root.path, reason);
+    host.toolkit.version = Observed::unknown("host.toolkit.version", "package database", reason);
+    host.toolkit.programs = Observed::unknown("host.toolkit.programs", "/usr/bin", reason);
+    host.cdi = Observed::unknown("host.cdi", "/etc/cdi", reason);
+    host.secure_boot = Observed::unknown("host.secure_boot", "/sys/firmware/efi/efivars", reason);
+    host.kernel_log = Observed::unknown("host.kernel_log", "/var/log", reason);
+    host.os = Observed::unknown("host.os", "/etc/os-release", reason);
 }

@@ -254,6 +254,7 @@ impl From<&ContainerNode> for Node {
             Access::Refused(Refusal::Mode) => (1, String::new()),
             Access::Refused(Refusal::Cgroup) => (2, String::new()),
             Access::Refused(Refusal::NoDev) => (3, String::new()),
+            Access::Refused(refusal @ (Refusal::NoDriver | Refusal::Hangs)) => (4, format!("{refusal:?}")),
             Access::Unknown(reason) => (4, reason.clone()),
         };
         let kind = KINDS.iter().position(|kind| *kind == node.kind).and_then(|place| u8::try_from(place).ok());

@@ -200,7 +200,7 @@ impl Question<'_> {
             "host.driver.module_files" => host.driver.module_files = host::module_files(files, &host.kernel),
             "host.driver.libraries" => {
                 let architecture = host.architecture.seen().map(String::as_str);
-                host.driver.libraries = host::libraries(files, &host.driver.root, architecture);
+                host.driver.libraries = host::libraries(files, &host.driver.root, architecture, &[]);
             }
             "host.toolkit.version" | "host.toolkit.programs" => host.toolkit = host::toolkit(files),
             "host.cdi" => {

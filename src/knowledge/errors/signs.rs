@@ -65,6 +65,7 @@ pub const SIGNS: &[Sign] = &[
     sign("gpu-failed-to-initialise", "lspci lists more GPUs than nvidia-smi, and the kernel's log has RmInitAdapter failed.", &[HOST, "lspci -d 10de: ; nvidia-smi -L; dmesg | grep -i nvrm"]),
     sign("xid-recent", "The kernel's log has lines NVRM: Xid.", &[HOST, "dmesg | grep -i xid"]),
     sign("driver-call-hung", "nvidia-smi on the host hangs or takes many seconds.", &[HOST, "timeout 30 nvidia-smi; dmesg | grep -i -E 'nvrm|xid|blocked'"]),
+    sign("cuda-does-not-start", "nvidia-smi works, and every CUDA program fails at its first call.", &["gpu-preflight healthcheck --cuda   # in the container"]),
     sign("one-gpu-unhealthy", "nvidia-smi fails at one PCI address, and nvidia-smi -i INDEX works for the others.", &[ HOST, "nvidia-smi -L; for i in 0 1 2 3; do nvidia-smi -i $i -q -d PERFORMANCE | head -5; done", "dmesg | grep -i -E 'nvrm|xid'", ]),
     sign("gpu-reset-required", "nvidia-smi says GPU requires reset, or the kernel's log has an Xid of the hardware (48, 62, 95, 119) and none of the bus (79).", &[HOST, "nvidia-smi -q | grep -i -A2 recovery", "dmesg | grep -i xid"]),
     sign("ecc-uncorrectable", "nvidia-smi counts volatile uncorrectable errors; the kernel's log has Xid 48, 94 or 95.", &[HOST, "nvidia-smi -q -d ECC"]),

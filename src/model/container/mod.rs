@@ -8,11 +8,13 @@ use super::{Observed, Parts, Unknown};
 
 mod given;
 mod identity;
+mod inside;
 mod nodes;
 mod origin;
 
 pub use given::{Given, LegacyHook, LegacyState, Strength, Wants};
 pub use identity::{CapabilitySets, IdMapping, Identity};
+pub use inside::FromInside;
 pub use nodes::{Access, ContainerNode, DeviceRule, Refusal, SpecDevice};
 pub use origin::{Builder, EngineName, Moment, Sandbox, Scheduler, Stage};
 
@@ -109,6 +111,9 @@ pub struct Container {
     /// The entrypoint may raise its privileges: setuid, or with file capabilities; `None`: nobody looked.
     #[serde(skip)]
     pub privileged_entrypoint: Option<bool>,
+    /// What the health check was told, and remembers; `None`: somebody else asks.
+    #[serde(skip)]
+    pub inside: Option<FromInside>,
 }
 
 /// A mount of the spec.
@@ -161,6 +166,11 @@ impl Container {
     /// A GPU was given, in whatever way.
     pub fn has_gpu(&self) -> Result<bool, Unknown> {
         Ok(*self.gpu_given.known()? != Given::None)
+    }
+
+    /// By the health check's memory, the container could use such a node since its start.
+    pub fn had(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        self.inside.as_ref().is_some_and(|inside| inside.had.iter().any(|node| is_it(node)))
     }
 
     /// It is in a user namespace of its own.

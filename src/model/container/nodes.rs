@@ -127,6 +127,10 @@ pub enum Refusal {
     Cgroup,
     /// The mount has `nodev`.
     NoDev,
+    /// Nobody serves a node of this number (ENXIO, ENODEV). Only who opens it learns that.
+    NoDriver,
+    /// Whoever opens it does not come back.
+    Hangs,
 }
 
 #[cfg(test)]

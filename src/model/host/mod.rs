@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::observed::NOT_STATED;
 use super::{Observed, Release};
 
+mod cuda;
 mod driver;
 mod gpu;
 mod node;
@@ -18,6 +19,7 @@ mod stack;
 #[cfg(feature = "cli")]
 mod unseen;
 
+pub use cuda::CudaStart;
 pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
 pub use node::{Majors, Node, NodeKind};
@@ -124,6 +126,9 @@ pub struct Host {
     /// that is laid out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvml: Option<Nvml>,
+    /// What a real `cuInit` came to; `None`: nobody called it, since only `--cuda` does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuda_start: Option<CudaStart>,
     /// Environment of the machine's first process or of the caller, as far as it speaks of CUDA.
     #[serde(skip)]
     pub environment: Observed<BTreeMap<String, String>>,

@@ -118,6 +118,11 @@ pub struct NvmlProcess {
 }
 
 impl Nvml {
+    /// The code with which it did not start.
+    pub fn code(&self) -> Option<u32> {
+        self.trouble.as_ref()?.code()
+    }
+
     /// GPUs that answered.
     pub fn answering(&self) -> impl Iterator<Item = &NvmlGpu> {
         self.gpus.iter().filter(|gpu| gpu.trouble.is_none())

@@ -1,0 +1,123 @@
+//! Does CUDA start? Asked by a real `cuInit`, where somebody wants that.
+
+use crate::checks::not_applicable;
+use crate::knowledge::cuda_visible_devices::{hides_all, parse};
+use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
+use crate::model::host::CudaStart;
+use crate::model::{Facts, Unknown};
+
+const CODE: &str = "cuInit answers {code} ({meaning}): no CUDA program starts";
+const NO_LIBRARY: &str = "libcuda.so.1 cannot be loaded: {why}";
+const HUNG: &str = "cuInit did not come back in time";
+const DIED: &str = "the process that called cuInit was ended by it";
+
+pub(super) const CHECKS: &[Check] = &[Check {
+    id: "cuda-does-not-start",
+    title: "CUDA does not start",
+    why: "cuInit, the first call of every CUDA program, fails; so every one of them does, or works on the CPU.",
+    messages: &[CODE, NO_LIBRARY, HUNG, DIED],
+    remedy: &[
+        Step {
+            action: Action::LoadModule,
+            text: "If nothing else is found: end all CUDA programs, and load nvidia_uvm anew.",
+            command: Some("rmmod nvidia_uvm && modprobe nvidia_uvm"),
+        },
+        Step { action: Action::Reboot, text: "If the module cannot be unloaded, reboot.", command: None },
+    ],
+    severities: &[Severity::Error],
+    places: &[Place::Host, Place::Healthcheck],
+    judge: does_not_start,
+}];
+
+/// `CUDA_ERROR_NO_DEVICE` (cuda.h).
+const NO_DEVICE: u32 = 100;
+
+fn does_not_start(facts: &Facts<'_>) -> Judgement {
+    let Some(start) = &facts.host.cuda_start else {
+        let wanted = facts.container.inside.as_ref().is_some_and(|inside| inside.wants_cuda);
+        if wanted && facts.container.has_gpu()? {
+            return Err(Unknown::new("host.cuda_start", "cuInit", "it was not called"));
+        }
+        return not_applicable();
+    };
+    let failure = match start {
+        CudaStart::Answered(0) => return Ok(Outcome::Pass),
+        CudaStart::Answered(NO_DEVICE) if hides_its_gpus(facts)? => return not_applicable(),
+        CudaStart::Answered(code) => {
+            Failure::new(Severity::Error, CODE).arg("code", code).arg("meaning", meaning(*code))
+        }
+        CudaStart::NotLoaded(why) => Failure::new(Severity::Error, NO_LIBRARY).foreign("why", why),
+        CudaStart::Late => Failure::new(Severity::Error, HUNG),
+        CudaStart::Died => Failure::new(Severity::Error, DIED),
+    };
+    failure.saw("host.cuda_start", format!("{start:?}"), "cuInit").found()
+}
+
+/// Then no device is what was asked for.
+fn hides_its_gpus(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    Ok(facts.container.variable("CUDA_VISIBLE_DEVICES")?.is_some_and(|value| hides_all(&parse(value))))
+}
+
+/// `CUresult` (cuda.h, 12.8), as far as cuInit answers so.
+fn meaning(code: u32) -> &'static str {
+    match code {
+        2 => "out of memory",
+        3 => "initialization error",
+        34 => "stub library",
+        100 => "no device",
+        101 => "invalid device",
+        304 => "OS call failed",
+        802 => "system not yet initialized",
+        803 => "driver and library do not match",
+        804 => "forward compatibility is not for this GPU",
+        _ => "unknown error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::testing::World;
+    use crate::model::container::FromInside;
+
+    const ID: &str = "cuda-does-not-start";
+
+    fn with(start: Option<CudaStart>) -> World {
+        let mut world = World::cdi(1);
+        world.place = Place::Healthcheck;
+        world.container.inside = Some(FromInside::default());
+        world.host.cuda_start = start;
+        world
+    }
+
+    #[test]
+    fn every_answer_but_success_is_an_error() {
+        with(Some(CudaStart::Answered(0))).silent(ID);
+        for start in [
+            CudaStart::Answered(999),
+            CudaStart::Answered(NO_DEVICE),
+            CudaStart::NotLoaded("libcuda.so.1: cannot open shared object file".into()),
+            CudaStart::Late,
+            CudaStart::Died,
+        ] {
+            assert_eq!(with(Some(start)).short(ID).severity, Severity::Error);
+        }
+    }
+
+    #[test]
+    fn who_hides_the_gpus_has_none() {
+        let mut world = with(Some(CudaStart::Answered(NO_DEVICE)));
+        world.set("CUDA_VISIBLE_DEVICES", "-1");
+        world.silent(ID);
+        world.host.cuda_start = Some(CudaStart::Answered(999));
+        world.failure(ID);
+    }
+
+    #[test]
+    fn where_it_was_wanted_and_could_not_be_called_that_is_said() {
+        let mut world = with(None);
+        world.silent(ID);
+        world.container.inside = Some(FromInside { wants_cuda: true, ..FromInside::default() });
+        world.unknown(ID);
+    }
+}
