@@ -91,9 +91,9 @@ fn each_fault_is_found() {
 
 #[test]
 fn a_call_that_never_returns_costs_the_deadline_and_no_more() {
-    let Some(document) = finds("hang=init", &[("driver-call-hung", "error")]) else { return };
+    let Some(document) = finds("hang=init", &[("driver-call-hung", "warning")]) else { return };
     assert!(document.to_string().contains("nvmlInit_v2"));
-    let Some(document) = finds("gpus=8 hang=5", &[("driver-call-hung", "error")]) else { return };
+    let Some(document) = finds("gpus=8 hang=5", &[("driver-call-hung", "warning")]) else { return };
     let gpus = document["facts"]["host"]["nvml"]["gpus"].as_array().expect("GPUs");
     assert_eq!(gpus.len(), 5, "what the others said before is kept");
     finds("die=init", &[("driver-call-hung", "error")]);

@@ -63,7 +63,7 @@ impl Run {
     pub(crate) fn end(mut self) -> Ended {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let until = Instant::now() + self.limit;
-        let mut child = self.command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.command));
+        let mut child = spawn(&mut self.command, until).unwrap_or_else(|error| panic!("{:?}: {error}", self.command));
         let mut to = child.stdin.take().expect("a pipe");
         let input = std::mem::take(&mut self.stdin);
         // A program that does not read is no error of the test: the pipe breaks, and this ends.
@@ -106,6 +106,19 @@ impl Ended {
     /// The first line on stderr.
     pub(crate) fn line(&self) -> &str {
         self.stderr.lines().next().unwrap_or_default()
+    }
+}
+
+/// Starts it. A program that this test has just written may be held open for a moment by a child that another test has
+/// forked and that has not executed its own program yet.
+fn spawn(command: &mut Command, until: Instant) -> std::io::Result<Child> {
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
     }
 }
 

@@ -3,15 +3,12 @@
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::container::{Access, Refusal};
 use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlTrouble};
 use crate::model::{Facts, Unknown};
 
+mod hung;
 mod memory;
 
-const HUNG: &str = "{call} of NVML did not come back in time";
-const OPENING: &str = "whoever opens {call} does not come back";
-const DIED: &str = "the process that called {call} of NVML was ended by it";
 const UNHEALTHY: &str = "{bad} does not answer ({why}), and the other {good} do";
 const NONE_ANSWERS: &str = "no GPU answers: {bad} ({why})";
 const RESET: &str = "{gpus}: the driver asks for a reset";
@@ -28,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "driver-call-hung",
         title: "a call into the driver does not come back",
         why: "NVML or cuInit does not answer: nvidia-smi hangs, container starts time out.",
-        messages: &[HUNG, DIED, OPENING],
+        messages: &[hung::HUNG, hung::DIED, hung::OPENING],
         remedy: &[
             Step {
                 action: Action::StartService,
@@ -46,9 +43,9 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
-        judge: hung,
+        judge: hung::hung,
     },
     Check {
         id: "one-gpu-unhealthy",
@@ -308,24 +305,6 @@ fn about(
 
 fn plain(failure: Failure, _: &NvmlGpu) -> Failure {
     failure
-}
-
-fn hung(facts: &Facts<'_>) -> Judgement {
-    let devices = facts.container.devices.seen().map(Vec::as_slice).unwrap_or_default();
-    if let Some(node) = devices.iter().find(|node| node.access == Access::Refused(Refusal::Hangs)) {
-        return Failure::new(Severity::Error, OPENING)
-            .arg("call", &node.path)
-            .saw("container.devices", format!("{}: no answer", node.path), "the kernel")
-            .found();
-    }
-    let Some(nvml) = &facts.host.nvml else { return not_applicable() };
-    let (message, call) = match &nvml.trouble {
-        Some(NvmlTrouble::Late(call)) => (HUNG, call),
-        Some(NvmlTrouble::Died(call)) => (DIED, call),
-        Some(NvmlTrouble::NotLoaded(_) | NvmlTrouble::Failed(..)) => return not_applicable(),
-        None => return Ok(Outcome::Pass),
-    };
-    Failure::new(Severity::Error, message).arg("call", call).saw("host.nvml.trouble", call, "NVML").found()
 }
 
 fn one_unhealthy(facts: &Facts<'_>) -> Judgement {

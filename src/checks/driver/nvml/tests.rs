@@ -81,7 +81,12 @@ fn a_reset_is_asked_for_and_a_call_that_hangs_is_named() {
             nvml.gpus.clear();
             nvml.trouble = Some(trouble);
         });
-        world.failure("driver-call-hung");
+        let is_late = matches!(world.host.nvml.as_ref().and_then(|n| n.trouble.clone()), Some(NvmlTrouble::Late(_)));
+        let expected = if is_late { Severity::Warning } else { Severity::Error };
+        assert_eq!(world.failure("driver-call-hung").severity, expected, "GPUs may sleep");
+        let mut awake = world.clone();
+        awake.host.sockets = crate::model::Observed::Known(vec!["/run/nvidia-persistenced/socket".into()]);
+        assert_eq!(awake.failure("driver-call-hung").severity, Severity::Error);
     }
     let broken = machine(|nvml| {
         nvml.gpus.clear();
