@@ -10,10 +10,8 @@ use crate::collect::child;
 use crate::collect::container;
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::hook::{self, configuration};
+use crate::model::own::HOOK_SECONDS;
 use crate::runtime::{self, Caller, Settings, Start};
-
-/// Seconds that the hook is given besides those that it may wait for the driver.
-const HOOK_TIMEOUT: u32 = 5;
 
 /// A judgement ends by itself in time. What still does not end after so much more is left behind.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -42,15 +40,15 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn settings(config: Option<&Path>) -> Settings {
-    let mut settings = Settings { hook_timeout: HOOK_TIMEOUT, ..Settings::default() };
+    let mut settings = Settings { hook_timeout: HOOK_SECONDS, ..Settings::default() };
     if let Ok(host) = Tree::open(Path::new("/"), Kind::Host) {
         let (policy, _) = configuration::read(config, &host);
         let wait = u32::try_from(policy.wait_for_driver.as_secs()).unwrap_or(u32::MAX);
-        settings.hook_timeout = HOOK_TIMEOUT.saturating_add(wait);
+        settings.hook_timeout = HOOK_SECONDS.saturating_add(wait);
         settings.wait = policy.wait_for_driver;
         settings.runtimes = policy.runtime;
     }
-    if settings.hook_timeout > HOOK_TIMEOUT {
+    if settings.hook_timeout > HOOK_SECONDS {
         settings.hook_args.push(format!("--timeout={}s", settings.hook_timeout));
     }
     settings

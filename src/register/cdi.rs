@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::HOOK;
+use crate::model::own::{HOOK_ARGUMENTS, HOOK_ENVIRONMENT, hook_seconds};
 
 /// The file.
 pub const FILE: &str = "/etc/cdi/gpu-preflight.json";
@@ -14,8 +15,8 @@ pub const DEVICE: &str = "gpu-preflight.io/hook=check";
 /// The specification. `wait`: seconds of the policy's `wait_for_driver`. Version 0.3 does: only a
 /// vendor's name has a dot, and the device's begins with a letter (CDI `SPEC.md`, 05ae4b5b).
 pub fn text(wait: u64) -> String {
-    let timeout = 5_u64.saturating_add(wait);
-    let mut args = vec!["gpu-preflight-hook".to_owned(), "--stage".to_owned(), "createRuntime".to_owned()];
+    let timeout = hook_seconds(wait);
+    let mut args = HOOK_ARGUMENTS.map(str::to_owned).to_vec();
     if wait > 0 {
         args.push(format!("--timeout={timeout}s"));
     }
@@ -25,7 +26,7 @@ pub fn text(wait: u64) -> String {
         "devices": [{
             "name": "check",
             "containerEdits": {"hooks": [{
-                "hookName": "createRuntime", "path": HOOK, "args": args, "env": ["PATH=/usr/bin:/bin"], "timeout": timeout,
+                "hookName": "createRuntime", "path": HOOK, "args": args, "env": [HOOK_ENVIRONMENT], "timeout": timeout,
             }]},
         }],
     });

@@ -6,7 +6,7 @@
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
-use super::wrapper::{self, Wrapper};
+use super::wrapper::{self, Registered};
 use super::{RUNTIME_NAME, Trouble, already_default, is_runc, table};
 
 /// The CRI plugin's table in the configuration's versions 1, 2 and 3.
@@ -15,15 +15,6 @@ const PLUGINS: [&str; 3] = ["cri", "io.containerd.grpc.v1.cri", "io.containerd.c
 /// The handler that containerd takes where its configuration names none (`pkg/cri/config`, 1.6 to 2.1).
 const STOCK: &str = "runc";
 const SHIM: &str = "io.containerd.runc.v2";
-
-/// The changed text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
-    /// The file's text.
-    pub text: String,
-    /// A program that has to be there besides.
-    pub wrapper: Option<Wrapper>,
-}
 
 /// Adds our handler, and with `default` makes it that of every pod that names no other. `before`: the file as it was
 /// before ours, where that is kept.

@@ -1,15 +1,13 @@
 //! The hooks directory of podman, CRI-O and NRI's hook injector.
 
 use super::HOOK;
+use crate::model::own::hook_seconds;
 
 pub use crate::model::own::{HOOK_FILE as FILE, HOOKS_DIRECTORY as USUAL};
 
-/// The seconds that the hook is given besides those that it may wait for the driver.
-const TIMEOUT: u64 = 5;
-
 /// The registration, as it is shipped. `wait`: seconds of the policy's `wait_for_driver`.
 pub fn text(wait: u64) -> String {
-    let timeout = TIMEOUT.saturating_add(wait);
+    let timeout = hook_seconds(wait);
     let argument = if wait > 0 { format!(", \"--timeout={timeout}s\"") } else { String::new() };
     format!(
         r#"{{

@@ -3,7 +3,7 @@
 
 use toml_edit::{Array, Item, Value};
 
-use super::wrapper::Wrapper;
+use super::wrapper::Registered;
 use super::{Trouble, is_ours, is_runc, table, wrapper};
 
 const TABLE: &str = "nvidia-container-runtime";
@@ -11,15 +11,6 @@ const KEY: &str = "runtimes";
 
 /// What it calls if its configuration does not say (toolkit `internal/config`, d34b3046).
 const DEFAULT: [&str; 2] = ["runc", "crun"];
-
-/// The changed text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
-    /// The file's text.
-    pub text: String,
-    /// A program that has to be there besides: its list begins with another runtime than ours would take.
-    pub wrapper: Option<Wrapper>,
-}
 
 /// Puts ours first. `whose` tells the wrappers of several configurations apart. `is_there` says which programs there are: it calls the first of its list that is.
 pub fn register(text: Option<&str>, whose: &str, is_there: impl Fn(&str) -> bool) -> Result<Registered, Trouble> {

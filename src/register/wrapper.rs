@@ -12,6 +12,15 @@ pub struct Wrapper {
     pub text: String,
 }
 
+/// A changed configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// The file's text.
+    pub text: String,
+    /// A program that has to be there besides.
+    pub wrapper: Option<Wrapper>,
+}
+
 /// What to name so that ours calls `real`; `None`: what ours takes by itself. `whose` tells one wrapper from another.
 pub(super) fn calling(real: Option<&str>, whose: &str) -> Result<(String, Option<Wrapper>), Trouble> {
     let Some(real) = real else { return Ok((RUNTIME.to_owned(), None)) };

@@ -2,30 +2,19 @@
 
 use std::fmt::Write as _;
 
-use crate::model::host::{Daemon, EngineKind, EntryWay, RegisteredEngine, Registration};
+use crate::model::host::{Daemon, EntryWay, RegisteredEngine, Registration};
 use crate::model::wording::quote;
 
-/// One engine's name, and by what it would give a container a GPU; the error is why nobody can tell.
-#[derive(Debug, Clone)]
-pub struct Ways {
-    /// Which.
-    pub engine: EngineKind,
-    /// In words; none: by nothing.
-    pub ways: Result<Vec<&'static str>, String>,
-}
+/// By what an engine would give a container a GPU, in words; none: by nothing. The error is why nobody can tell.
+pub type Ways = Result<Vec<&'static str>, String>;
 
-/// One line for each engine, one for its way to a GPU.
+/// One line for each engine, one for its way to a GPU. `ways`: in the order of the registration's engines.
 pub fn engines(registration: &Registration, ways: &[Ways]) -> String {
     let mut out = String::new();
     for (engine, ways) in registration.engines.iter().zip(ways) {
-        let name = match engine.engine {
-            EngineKind::Docker => "docker",
-            EngineKind::Podman => "podman",
-            EngineKind::Containerd => "containerd",
-            EngineKind::Crio => "crio",
-        };
+        let name = engine.engine.name();
         let _ = writeln!(out, "    {name:<12}{}", checked(engine));
-        let gpu = match &ways.ways {
+        let gpu = match ways {
             Ok(ways) if ways.is_empty() => "by nothing that is set up here".to_owned(),
             Ok(ways) => format!("by {}", ways.join(", or ")),
             Err(reason) => format!("how could not be told ({reason})"),

@@ -9,7 +9,8 @@ use nix::fcntl::readlink;
 use super::Settings;
 use super::arguments::Invocation;
 use super::find;
-use super::spec::{HOOK_NAME, Hook};
+use super::spec::Hook;
+use crate::model::own::{HOOK_ARGUMENTS, HOOK_ENVIRONMENT, HOOK_NAME};
 
 /// What the kernel appends to the name of a program whose file was replaced while it runs.
 const DELETED: &[u8] = b" (deleted)";
@@ -18,7 +19,7 @@ const DELETED: &[u8] = b" (deleted)";
 pub(super) fn entry(invocation: &Invocation, settings: &Settings) -> Option<Hook> {
     let own = readlink("/proc/self/exe").ok().map(PathBuf::from);
     let path = program(invocation.hook.as_deref(), own.as_deref())?;
-    let mut args = vec![HOOK_NAME.to_owned(), "--stage".to_owned(), "createRuntime".to_owned()];
+    let mut args = HOOK_ARGUMENTS.map(str::to_owned).to_vec();
     if let Some(config) = &invocation.config {
         // the hook has another working directory
         args.extend(["--config".to_owned(), std::path::absolute(config).ok()?.to_str()?.to_owned()]);
@@ -30,7 +31,7 @@ pub(super) fn entry(invocation: &Invocation, settings: &Settings) -> Option<Hook
     Some(Hook {
         path: path.to_str()?.to_owned(),
         args,
-        env: vec!["PATH=/usr/bin:/bin".to_owned()],
+        env: vec![HOOK_ENVIRONMENT.to_owned()],
         timeout: settings.hook_timeout,
     })
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 
+use crate::model::own::HOOK_SECONDS;
 use crate::model::wording;
 
 mod arguments;
@@ -80,7 +81,12 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { runtimes: USUAL.map(str::to_owned).into(), hook_args: Vec::new(), hook_timeout: 5, wait: Duration::ZERO }
+        Self {
+            runtimes: USUAL.map(str::to_owned).into(),
+            hook_args: Vec::new(),
+            hook_timeout: HOOK_SECONDS,
+            wait: Duration::ZERO,
+        }
     }
 }
 

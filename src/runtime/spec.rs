@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The name under which our static program is a hook.
-pub(super) const HOOK_NAME: &str = "gpu-preflight-hook";
+use crate::model::own::HOOK_NAME;
 
 /// Bytes of `hooks` in a specification of use: some kilobytes.
 const MOST_HOOKS: usize = 1 << 20;

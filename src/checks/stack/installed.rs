@@ -69,7 +69,7 @@ fn toolkit_not_installed(facts: &Facts<'_>) -> Judgement {
     if host.cdi.known()?.iter().any(ways::gives_gpus) {
         return Ok(Outcome::Pass);
     }
-    let engine = ways::name(engine);
+    let engine = engine.kind.name();
     let register = match engine {
         "podman" => "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml".to_owned(),
         _ => format!("nvidia-ctk runtime configure --runtime={engine}"),

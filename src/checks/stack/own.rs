@@ -1,10 +1,9 @@
 //! Our own registration: the silent gaps by which a container passes the hook by.
 
-use super::ways;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::host::{Daemon, Engine, EngineKind, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
-use crate::model::own::HOOK;
+use crate::model::host::{Daemon, EngineKind, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
+use crate::model::own::{HOOK, hook_seconds};
 use crate::model::{Facts, Unknown};
 
 const NO_START: &str = "{file} names {program}, which is absent: {engine} starts no container";
@@ -26,7 +25,7 @@ const PASSED_BY: &str =
 const TOO_SHORT: &str = "{file} gives the hook {timeout} s, and the policy lets it wait {wait} s for the driver";
 
 /// docker's configuration.
-const DOCKER: &str = "/etc/docker/daemon.json";
+const DOCKER: &str = EngineKind::Docker.configuration();
 
 const INSTALL: Step =
     Step { action: Action::ConfigureEngine, text: "Register it.", command: Some("gpu-preflight install {engine}") };
@@ -178,10 +177,6 @@ fn entries(registration: &Registration) -> impl Iterator<Item = (&RegisteredEngi
     registration.engines.iter().flat_map(|engine| engine.entries.iter().map(move |entry| (engine, entry)))
 }
 
-fn word(kind: EngineKind) -> &'static str {
-    ways::name(&Engine::new(kind, ""))
-}
-
 fn program_missing(facts: &Facts<'_>) -> Judgement {
     let registration = registration(facts)?;
     let Some((engine, entry)) = entries(registration).find(|(_, entry)| !entry.there) else {
@@ -191,7 +186,7 @@ fn program_missing(facts: &Facts<'_>) -> Judgement {
     Failure::new(Severity::Error, message)
         .foreign("file", &entry.file)
         .foreign("program", &entry.program)
-        .arg("engine", word(engine.engine))
+        .arg("engine", engine.engine.name())
         .saw("host.registration.engines", &entry.program, &entry.file)
         .found()
 }
@@ -228,7 +223,7 @@ fn not_loaded(facts: &Facts<'_>) -> Judgement {
         let lingers = engine.daemon == Daemon::Lingers;
         let reads_again = engine.engine == EngineKind::Docker && !lingers;
         let only: &[Action] = if reads_again { &[Action::ConfigureEngine] } else { &[Action::StartService] };
-        return failure.arg("engine", word(engine.engine)).only(only).found();
+        return failure.arg("engine", engine.engine.name()).only(only).found();
     }
     if asked { Ok(Outcome::Pass) } else { not_applicable() }
 }
@@ -249,7 +244,7 @@ fn not_searched(facts: &Facts<'_>) -> Judgement {
     match hooks.find(|(_, entry)| !entry.searched || !entry.called) {
         Some((engine, entry)) => Failure::new(Severity::Error, if entry.searched { NOT_CALLED } else { NOT_SEARCHED })
             .foreign("file", &entry.file)
-            .arg("engine", word(engine.engine))
+            .arg("engine", engine.engine.name())
             .found(),
         None => Ok(Outcome::Pass),
     }
@@ -266,7 +261,7 @@ fn not_registered(facts: &Facts<'_>) -> Judgement {
     match registration.engines.iter().find(unregistered) {
         Some(engine) => {
             let message = if engine.entries.is_empty() { NOT_REGISTERED } else { NAMED_ONLY };
-            Failure::new(Severity::Warning, message).arg("engine", word(engine.engine)).found()
+            Failure::new(Severity::Warning, message).arg("engine", engine.engine.name()).found()
         }
         None => Ok(Outcome::Pass),
     }
@@ -277,7 +272,7 @@ fn passed_by(facts: &Facts<'_>) -> Judgement {
     let registered = || registration.engines.iter().filter(|engine| !engine.entries.is_empty());
     match registered().find_map(|engine| Some((engine, engine.passed_by.as_ref()?))) {
         Some((engine, runtime)) => Failure::new(Severity::Warning, PASSED_BY)
-            .arg("engine", word(engine.engine))
+            .arg("engine", engine.engine.name())
             .foreign("runtime", runtime)
             .found(),
         None if registered().next().is_some() => Ok(Outcome::Pass),
@@ -305,7 +300,8 @@ fn timeout_too_short(facts: &Facts<'_>) -> Judgement {
     if wait == 0 {
         return not_applicable();
     }
-    let short = |(_, entry): &(&RegisteredEngine, &Entry)| entry.timeout.is_some_and(|timeout| timeout < wait + 5);
+    let short =
+        |(_, entry): &(&RegisteredEngine, &Entry)| entry.timeout.is_some_and(|timeout| timeout < hook_seconds(wait));
     match entries(registration).find(short) {
         Some((_, entry)) => Failure::new(Severity::Warning, TOO_SHORT)
             .foreign("file", &entry.file)

@@ -75,10 +75,10 @@ fn on_machine(host: &Host) -> Judgement {
     let Some(engine) = lacking.first() else { return Ok(Outcome::Pass) };
     let severity = ways::severity(&ways::of(host)?, |_| false);
     Failure::new(severity, ELSEWHERE)
-        .arg("other", ways::name(other))
-        .arg("engine", ways::name(engine))
-        .saw("host.engines", format!("{} {}", ways::name(other), other.path), &other.path)
-        .saw("host.engines", format!("{} {}", ways::name(engine), engine.path), &engine.path)
+        .arg("other", other.kind.name())
+        .arg("engine", engine.kind.name())
+        .saw("host.engines", format!("{} {}", other.kind.name(), other.path), &other.path)
+        .saw("host.engines", format!("{} {}", engine.kind.name(), engine.path), &engine.path)
         .found()
 }
 
@@ -103,7 +103,7 @@ fn for_container(facts: &Facts<'_>) -> Judgement {
     let Some(engine) = found else { return not_applicable() };
     Failure::new(Severity::Warning, NOT_FOR_PODS)
         .foreign("why", &container.wants_gpu.why)
-        .arg("engine", ways::name(engine))
+        .arg("engine", engine.kind.name())
         .found()
 }
 
@@ -134,7 +134,7 @@ fn default_runtime_binary_missing(facts: &Facts<'_>) -> Judgement {
         // nothing of this engine works, whatever other mechanism it has
         let severity = ways::severity(&ways::of(host)?, |way| way.engine == engine);
         return Failure::new(severity, DEFAULT_GONE)
-            .arg("engine", ways::name(engine))
+            .arg("engine", engine.kind.name())
             .foreign("name", name)
             .foreign("program", program)
             .saw("host.toolkit.programs", "none of this name", "/usr/bin and others")

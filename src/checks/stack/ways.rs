@@ -73,16 +73,6 @@ pub(super) fn may_be_gone(engine: &Engine) -> bool {
     !is_installed(engine) || base_name(&engine.path) == "containers.conf"
 }
 
-/// The name that the engine's tools have.
-pub(super) fn name(engine: &Engine) -> &'static str {
-    match engine.kind {
-        EngineKind::Docker => "docker",
-        EngineKind::Podman => "podman",
-        EngineKind::Containerd => "containerd",
-        EngineKind::Crio => "crio",
-    }
-}
-
 /// The program of NVIDIA's runtime that the engine is configured with, behind a wrapper too.
 pub(super) fn registered_runtime(engine: &Engine) -> Option<&str> {
     let plain = engine.runtimes.values().find(|program| is_runtime(program));

@@ -13,16 +13,13 @@ use crate::collect::image::binary;
 use crate::collect::tree::Tree;
 use crate::knowledge::toolkit::is_runtime;
 use crate::model::Host;
-use crate::model::host::{
-    Daemon, Engine, EngineKind, Entry, EntryWay, NodeKind, OwnProgram, RegisteredEngine, Registration,
-};
+use crate::model::host::{Daemon, Engine, EngineKind, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
 use crate::model::own::{
-    HOOK, HOOK_FILE, HOOKS_DIRECTORY, NRI_PLUGINS, RECORDS, RUNTIME, RUNTIME_NAME, WRAPPER, is_our_runtime,
+    HOOK, HOOK_FILE, HOOKS_DIRECTORY, LARGEST_PROGRAM, NRI_PLUGINS, RECORDS, RUNTIME, RUNTIME_NAME, WRAPPER,
+    is_hook_injector, is_our_runtime,
 };
 
 const LIMIT: usize = 1 << 20;
-const PROGRAM: u64 = 64 << 20;
-const DOCKER: &str = "/etc/docker/daemon.json";
 
 /// Looks at all of it. `wait`: seconds of the policy's `wait_for_driver`.
 pub fn registration(tree: &Tree, host: &Host, wait: u64) -> Registration {
@@ -62,12 +59,7 @@ fn registered(tree: &Tree, host: &Host, engine: &Engine, behind_nvidia: Option<&
 /// Runtimes of its configuration that are ours.
 fn runtimes(tree: &Tree, engine: &Engine) -> Vec<Entry> {
     let ours = engine.runtimes.iter().filter(|(_, program)| is_our_runtime(program));
-    let file = match engine.kind {
-        EngineKind::Docker => DOCKER,
-        EngineKind::Containerd => "/etc/containerd/config.toml",
-        EngineKind::Podman => "/etc/containers/containers.conf",
-        EngineKind::Crio => "/etc/crio/crio.conf",
-    };
+    let file = engine.kind.configuration();
     ours.map(|(name, program)| {
         let is_default = engine.default_runtime.as_ref() == Some(name);
         entry(tree, if is_default { EntryWay::DefaultRuntime } else { EntryWay::NamedRuntime }, file, program)
@@ -81,21 +73,16 @@ fn entry(tree: &Tree, way: EntryWay, file: &str, program: &str) -> Entry {
         file: file.to_owned(),
         program: program.to_owned(),
         // a wrapper is nothing without the program that it calls
-        there: is_program(tree, program) && (!program.contains(WRAPPER) || is_program(tree, RUNTIME)),
+        there: tree.is_program(program) && (!program.contains(WRAPPER) || tree.is_program(RUNTIME)),
         searched: true,
         called: true,
         timeout: None,
     }
 }
 
-fn is_program(tree: &Tree, path: &str) -> bool {
-    tree.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == NodeKind::File && stat.mode & 0o111 != 0))
-}
-
 /// Our file in the hooks directories that it searches, and in the usual one if it does not search that.
 fn hooks(tree: &Tree, engine: &Engine) -> Vec<Entry> {
-    let injects =
-        || names(tree, NRI_PLUGINS, 64).unwrap_or_default().iter().any(|name| name.ends_with("hook-injector"));
+    let injects = || names(tree, NRI_PLUGINS, 64).unwrap_or_default().iter().any(|name| is_hook_injector(name));
     let searched: Vec<&str> = match engine.kind {
         EngineKind::Docker => return Vec::new(),
         EngineKind::Containerd if !injects() => return Vec::new(),
@@ -143,8 +130,7 @@ fn program(tree: &Tree) -> OwnProgram {
     if stat.mode & 0o111 == 0 {
         return OwnProgram::Unsound(format!("nobody may execute it (mode {:04o})", stat.mode));
     }
-    let limit = usize::try_from(PROGRAM).unwrap_or(usize::MAX);
-    match tree.read(HOOK, limit) {
+    match tree.read(HOOK, LARGEST_PROGRAM) {
         Ok(Some(bytes)) if binary::is_static(&bytes) => OwnProgram::Sound,
         Ok(_) => OwnProgram::Unsound("it is linked dynamically".to_owned()),
         Err(unseen) => OwnProgram::Unsound(unseen.reason),

@@ -132,6 +132,11 @@ impl Tree {
         Stat::of(&place, with_mount).map(Some).map_err(|e| self.refused(path, e))
     }
 
+    /// A file is there that somebody may execute.
+    pub fn is_program(&self, path: &str) -> bool {
+        self.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == NodeKind::File && stat.mode & 0o111 != 0))
+    }
+
     /// Where a link points, as it is written; `None`: nothing is there, or no link.
     pub fn link(&self, path: &str) -> Result<Option<PathBuf>, Unseen> {
         let Some(place) = self.locate(path, Last::Stay)? else { return Ok(None) };

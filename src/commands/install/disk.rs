@@ -12,8 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::collect::tree::Tree;
 use crate::commands::output::Failed;
 use crate::commands::saved;
-use crate::model::host::NodeKind;
-use crate::model::own::RECORDS;
+use crate::model::own::{LARGEST_PROGRAM, RECORDS};
 
 /// How long another run may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,7 +62,7 @@ impl<'t> Disk<'t> {
 
     /// A program's bytes.
     pub(super) fn program(&self, path: &str) -> Option<Vec<u8>> {
-        self.files.read(path, 64 << 20).ok()?
+        self.files.read(path, LARGEST_PROGRAM).ok()?
     }
 
     /// Something is there.
@@ -73,9 +72,7 @@ impl<'t> Disk<'t> {
 
     /// A program is there that can be executed.
     pub(super) fn is_program(&self, path: &str) -> bool {
-        self.files
-            .stat(path)
-            .is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == NodeKind::File && stat.mode & 0o111 != 0))
+        self.files.is_program(path)
     }
 
     /// Nobody else may write this file; or nothing is there.

@@ -7,9 +7,10 @@ use std::path::Path;
 use clap::ValueEnum as _;
 
 use crate::cli::{Common, EngineName, Install, Uninstall};
-use crate::collect::tree::Tree;
+use crate::collect::tree::{Kind, Tree};
 use crate::commands::output::{Failed, has_no_report};
 use crate::commands::setting;
+use crate::model::own::LARGEST_PROGRAM;
 use crate::register::{Trouble, policy};
 
 mod disk;
@@ -23,6 +24,9 @@ use plan::{Asked, Change, No, Plan};
 use programs::Programs;
 use record::Records;
 use shown::{Done, Shown};
+
+/// What to do about a file that could not be written.
+const UNWRITTEN: &str = "mend that, then the same again: what stood there stands there still";
 
 /// Registers with the engines asked for, or with all that are here.
 pub(crate) fn install(asked: &Install, common: &Common) -> Result<u8, Failed> {
@@ -127,10 +131,7 @@ fn engines(asked: &[EngineName], all: impl Iterator<Item = EngineName>) -> Vec<E
 fn ended(plan: Plan, done: Result<(), (String, String)>) -> Done {
     match done {
         Ok(()) => Done::Planned(plan),
-        Err((path, reason)) => {
-            let way_out = "mend that, then the same again: what stood there stands there still".to_owned();
-            Done::Failed { path: Some(path), reason, way_out }
-        }
+        Err((path, reason)) => Done::Failed { path: Some(path), reason, way_out: UNWRITTEN.to_owned() },
     }
 }
 
@@ -181,10 +182,10 @@ fn disk_of<'t>(common: &Common, files: &'t Tree, dry_run: bool) -> Result<Disk<'
 /// The static program that was built or unpacked together with this one.
 fn beside() -> Option<Vec<u8>> {
     let own = std::env::current_exe().ok()?;
-    let directory = crate::collect::tree::Tree::open(own.parent()?, crate::collect::tree::Kind::Host).ok()?;
-    directory.read("gpu-preflight-hook", 64 << 20).ok()?
+    let directory = Tree::open(own.parent()?, Kind::Host).ok()?;
+    directory.read("gpu-preflight-hook", LARGEST_PROGRAM).ok()?
 }
 
 fn unwritten(path: &str, reason: String) -> Failed {
-    Failed::new(path, reason, "mend that, then the same again: what stood there stands there still")
+    Failed::new(path, reason, UNWRITTEN)
 }

@@ -7,16 +7,16 @@ use crate::collect::host;
 use crate::knowledge::toolkit::{CONFIGURATIONS, RUNTIME, is_runtime};
 use crate::model::Host;
 use crate::model::host::{Engine, EngineKind};
-use crate::model::own::{NRI_PLUGINS, RUNTIME as RUNTIME_PROGRAM, RUNTIME_NAME, WRAPPER};
+use crate::model::own::{NRI_PLUGINS, RUNTIME as RUNTIME_PROGRAM, RUNTIME_NAME, WRAPPER, is_hook_injector};
 use crate::policy::Policy;
 use crate::register::wrapper::Wrapper;
 use crate::register::{DIRECTORY, Trouble, cdi, containerd, docker, hooks_d, nvidia};
 
 /// docker's configuration, and where its containers remember their runtime.
-pub(super) const DOCKER: &str = "/etc/docker/daemon.json";
+pub(super) const DOCKER: &str = EngineKind::Docker.configuration();
 const DOCKER_DATA: &str = "/var/lib/docker";
 pub(super) const RESTART_DOCKER: &str = "systemctl restart docker";
-const CONTAINERD: &str = "/etc/containerd/config.toml";
+const CONTAINERD: &str = EngineKind::Containerd.configuration();
 
 /// A file that is to have another text.
 #[derive(Debug, Clone)]
@@ -149,7 +149,7 @@ impl Asked<'_> {
         if plan.change(CONTAINERD, now, Some(registered.text), 0o644) {
             plan.next.push("systemctl restart containerd".to_owned());
         }
-        if self.disk.names(NRI_PLUGINS).iter().any(|name| name.ends_with("hook-injector")) {
+        if self.disk.names(NRI_PLUGINS).iter().any(|name| is_hook_injector(name)) {
             self.add_hooks_d(&mut plan, hooks_d::USUAL)?;
         }
         if !self.default {

@@ -54,5 +54,5 @@ fn judge(host: &Host, knowledge: &Knowledge) -> Vec<Judged> {
 
 fn of_engines(host: &Host) -> Vec<Ways> {
     let of = |engine| ways::words(host, engine).map_err(|unknown| format!("{}: {}", unknown.source, unknown.reason));
-    host.engines.iter().map(|engine| Ways { engine: engine.kind, ways: of(engine) }).collect()
+    host.engines.iter().map(of).collect()
 }

@@ -78,6 +78,28 @@ pub enum EngineKind {
     Crio,
 }
 
+impl EngineKind {
+    /// The name that the engine's tools have.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+            Self::Containerd => "containerd",
+            Self::Crio => "crio",
+        }
+    }
+
+    /// The configuration file that the engine reads if it is told of no other.
+    pub const fn configuration(self) -> &'static str {
+        match self {
+            Self::Docker => "/etc/docker/daemon.json",
+            Self::Podman => "/etc/containers/containers.conf",
+            Self::Containerd => "/etc/containerd/config.toml",
+            Self::Crio => "/etc/crio/crio.conf",
+        }
+    }
+}
+
 /// An installed engine with what its configuration files say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Engine {

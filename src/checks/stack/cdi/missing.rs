@@ -126,7 +126,7 @@ fn dir_not_searched(facts: &Facts<'_>) -> Judgement {
     let Some((engine, directories)) = blind else { return Ok(Outcome::Pass) };
     let directories = if directories.is_empty() { "no directory".to_owned() } else { directories.join(", ") };
     Failure::new(Severity::Warning, NOT_SEARCHED)
-        .arg("engine", ways::name(engine))
+        .arg("engine", engine.kind.name())
         .foreign("directories", directories)
         .foreign("spec", &spec.path)
         .found()

@@ -17,7 +17,7 @@ const BUNDLED: [(&str, &str); 2] = [
     ("/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "/var/lib/rancher/k3s/agent/etc/containerd/conf.d"),
     ("/var/lib/rancher/rke2/agent/etc/containerd/config.toml", "/var/lib/rancher/rke2/agent/etc/containerd/conf.d"),
 ];
-const CONFIG: &str = "/etc/containerd/config.toml";
+const CONFIG: &str = EngineKind::Containerd.configuration();
 const DROP_INS: &str = "/etc/containerd/conf.d";
 
 /// The table of the CRI plugin: version 3, version 2, version 1.

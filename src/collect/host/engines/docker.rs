@@ -7,7 +7,7 @@ use crate::model::host::{Engine, EngineKind};
 
 const PROGRAMS: [&str; 4] =
     ["/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd", "/run/current-system/sw/bin/dockerd"];
-const CONFIG: &str = "/etc/docker/daemon.json";
+const CONFIG: &str = EngineKind::Docker.configuration();
 const SNAP: [&str; 3] = ["/snap/docker", "/snap/bin/docker", "/var/snap/docker"];
 const SNAP_CONFIG: &str = "/var/snap/docker/current/config/daemon.json";
 const DROP_INS: &str = "/etc/systemd/system/docker.service.d";

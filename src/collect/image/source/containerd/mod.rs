@@ -14,6 +14,7 @@ use crate::collect::image::layer::Table;
 use crate::collect::image::view::View;
 use crate::collect::image::{configuration, layer};
 use crate::model::Unseen;
+use crate::model::host::EngineKind;
 use crate::model::image::Configuration;
 use records::Record;
 
@@ -24,7 +25,7 @@ mod tests;
 
 /// Where containerd keeps all, as a rule.
 pub(super) const DEFAULT: &str = "/var/lib/containerd";
-const SETTINGS: &str = "/etc/containerd/config.toml";
+const SETTINGS: &str = EngineKind::Containerd.configuration();
 /// k3s and rke2 bring one of their own.
 const BUNDLED: [&str; 2] = ["/var/lib/rancher/k3s/agent/containerd", "/var/lib/rancher/rke2/agent/containerd"];
 /// As few digits of a digest as are looked for.

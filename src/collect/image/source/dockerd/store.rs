@@ -10,9 +10,10 @@ use crate::collect::image::source::machine::Machine;
 use crate::collect::image::source::manifest::{self, MOST_JSON, hex};
 use crate::collect::image::source::registry::name::{Name, Version};
 use crate::model::Unseen;
+use crate::model::host::EngineKind;
 use crate::model::image::Configuration;
 
-const DAEMON: &str = "/etc/docker/daemon.json";
+const DAEMON: &str = EngineKind::Docker.configuration();
 const DEFAULT: &str = "/var/lib/docker";
 /// docker as a snap.
 const SNAP: &str = "/var/snap/docker/common/var-lib-docker";

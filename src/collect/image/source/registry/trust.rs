@@ -10,8 +10,9 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 use super::name::Name;
 use crate::collect::image::source::machine::Machine;
 use crate::collect::tree::Tree;
+use crate::model::host::EngineKind;
 
-const DAEMON: &str = "/etc/docker/daemon.json";
+const DAEMON: &str = EngineKind::Docker.configuration();
 /// docker's and containers' directories of certificates, a directory in it for each registry.
 const CERTIFICATES: [&str; 2] = ["/etc/docker/certs.d", "/etc/containers/certs.d"];
 /// Where distributions keep all authorities in one file.
