@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::model::report::Unjudged;
 use crate::model::wording::quote;
 use crate::model::{Finding, Report, Severity, Verdict};
 
@@ -16,6 +17,9 @@ const GREEN: Style = AnsiColor::Green.on_default().bold();
 
 /// Where commands begin.
 const COMMAND_INDENT: usize = 12;
+
+/// Reasons why checks could not be judged, of which one mostly leaves many open.
+const MOST_REASONS: usize = 3;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,13 +144,52 @@ fn unknown(out: &mut String, report: &Report, detail: Detail) {
     } else {
         let n = report.unknown.len();
         let s = if n == 1 { "" } else { "s" };
-        let _ = writeln!(out, "\n{DIM}{n} check{s} could not be judged; --verbose says which and why{DIM:#}");
+        let _ = writeln!(out, "\n{DIM}{n} check{s} could not be judged; --verbose says which:{DIM:#}");
+        let reasons = reasons(report);
+        for one in reasons.iter().take(MOST_REASONS) {
+            let _ = writeln!(out, "    {DIM}{}: {} ({}){DIM:#}", one.fact, shown(&one.reason), shown(&one.source));
+        }
+        if let Some(more) = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
+            let _ = writeln!(out, "    {DIM}and {more} more{DIM:#}");
+        }
     }
+}
+
+/// Why checks could not be judged, each reason once: first what keeps the verdict open.
+fn reasons(report: &Report) -> Vec<&Unjudged> {
+    let mut found: Vec<&Unjudged> = Vec::new();
+    let (open, other): (Vec<_>, Vec<_>) = report.unknown.iter().partition(|one| one.could_be_error);
+    for one in open.into_iter().chain(other) {
+        let same = |seen: &&Unjudged| (&seen.fact, &seen.reason, &seen.source) == (&one.fact, &one.reason, &one.source);
+        if !found.iter().any(|seen| same(&seen)) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::check::Family;
+
+    fn unjudged(check: &'static str, fact: &str, could_be_error: bool) -> Unjudged {
+        let family = Family::Driver;
+        let (fact, source, reason) = (fact.to_owned(), "/sys".to_owned(), "refused".to_owned());
+        Unjudged { check, family, could_be_error, fact, source, reason }
+    }
+
+    #[test]
+    fn a_reason_is_said_once_and_what_keeps_the_verdict_open_first() {
+        let facts = [("a", "w", false), ("b", "x", true), ("c", "x", true), ("d", "y", false), ("e", "z", false)];
+        let unknown = facts.map(|(check, fact, open)| unjudged(check, fact, open)).to_vec();
+        let judged = Report { verdict: Verdict::Unknown, findings: Vec::new(), unknown, settled: Vec::new() };
+        let text = anstream::adapter::strip_str(&report("x", &judged, Detail::Usual)).to_string();
+        let behind: Vec<&str> = text.lines().skip(2).map(str::trim).collect();
+        let [count, reasons @ ..] = behind.as_slice() else { panic!("{text}") };
+        assert_eq!(*count, "5 checks could not be judged; --verbose says which:");
+        assert_eq!(reasons, ["x: refused (/sys)", "w: refused (/sys)", "y: refused (/sys)", "and 1 more"]);
+    }
 
     #[test]
     fn a_terminal_gets_whole_words_and_whole_commands() {
