@@ -75,7 +75,7 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
     };
     let failure = Failure::new(severity, message)
         .foreign("why", &wants.why)
-        .arg("way", way::to_give(container))
+        .arg("way", way::to_give(facts)?)
         .saw("container.wants_gpu", &wants.why, "config.json")
         .saw("container.gpu_given", "none", "config.json");
     // who said in so many words that a GPU is required does not work on the CPU

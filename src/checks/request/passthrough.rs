@@ -71,13 +71,13 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
         (Some(node), None) => Failure::new(if without_cuda { Severity::Warning } else { severity }, NO_LIBRARY)
             .foreign("node", &node.path)
             .arg("cause", cause(given))
-            .arg("way", way::to_give(container))
+            .arg("way", way::to_give(facts)?)
             .saw("container.libcuda", "none", "container")
             .only(remedy)
             .found(),
         (None, Some(library)) if !chose_no_gpu(facts)? => Failure::new(without_node(facts, severity)?, NO_NODE)
             .foreign("library", library)
-            .arg("way", way::to_give(container))
+            .arg("way", way::to_give(facts)?)
             .saw("container.devices", nodes.len(), "container")
             .only(remedy)
             .found(),
