@@ -152,5 +152,6 @@ pub const IDS: &[&str] = &[
     "not-a-gpu-problem",
     "apparmor-in-lxc",
     "gpus-flag-is-a-count",
+    "preflight-refused",
     "torch-load-map-location",
 ];

@@ -61,6 +61,22 @@ pub(super) const PAGES: &[Page] = &[
         ],
     },
     Page {
+        id: "preflight-refused",
+        title: "gpu-preflight refused the start, and the engine shows only a number",
+        why: "A hook's words reach the user through runc; crun, podman's usual runtime, shows how it ended and no more.",
+        severities: &[],
+        tells_apart: "The last lines of /var/log/gpu-preflight/hook.jsonl speak of this container.",
+        verify: &["gpu-preflight status --last"],
+        remedy: &[
+            step(Action::None, "Read what was found and do what it says.", Some("gpu-preflight status --last")),
+            step(
+                Action::ConfigureEngine,
+                "Let podman use runc, so that the words are shown.",
+                Some("runtime = \"runc\"   # /etc/containers/containers.conf, section engine"),
+            ),
+        ],
+    },
+    Page {
         id: "torch-load-map-location",
         title: "a model saved on a GPU is loaded without map_location",
         why: "torch.load puts tensors where they were when the model was saved: \"Attempting to deserialize object on a CUDA device\". If torch sees no GPU, or fewer, it fails.",

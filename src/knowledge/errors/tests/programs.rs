@@ -4,6 +4,29 @@ use super::{check, check_among, ids, read};
 use crate::knowledge::errors::Confidence;
 
 #[test]
+fn this_one() {
+    check(&[
+        (
+            "OCI runtime create failed: runc create failed: unable to start container process: error during container init: error running createRuntime hook #0: exit status 10, stdout: , stderr: gpu-preflight: start refused [gpu-not-requested]: the container asks for a GPU",
+            "gpu-not-requested",
+        ),
+        (
+            "Error: OCI runtime error: crun: error executing hook `/usr/libexec/gpu-preflight/gpu-preflight-hook` (exit code: 10)",
+            "preflight-refused",
+        ),
+        (
+            "fork/exec /usr/libexec/gpu-preflight/gpu-preflight-runtime: no such file or directory: unknown",
+            "preflight-program-missing",
+        ),
+        ("Error response from daemon: unknown or invalid runtime name: gpu-preflight", "preflight-overwritten"),
+    ]);
+    assert!(
+        ids("crun: error executing hook `/usr/libexec/gpu-preflight/gpu-preflight-hook` (exit code: 137)").is_empty()
+    );
+    assert!(ids("crun: error executing hook `/usr/bin/other-hook` (exit code: 10)").is_empty());
+}
+
+#[test]
 fn engines() {
     check(&[
         (
