@@ -13,13 +13,15 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 runtime=${RUNTIME-runc}
+. "$here/integration/tools.sh"
+need cc=gcc readelf=binutils python3=python3 unshare=util-linux "$runtime=$runtime"
 bold='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
 
 programs=${GPU_PREFLIGHT_BIN-}
 if [ -z "$programs" ]; then
   programs=${CARGO_TARGET_DIR:-$here/target}/programs
-  "$here/packaging/build.sh" "$programs" >&2
+  PROFILE=tested "$here/packaging/build.sh" "$programs" >&2
 fi
 programs=$(cd "$programs" && pwd)
 

