@@ -37,7 +37,7 @@ pub enum Command {
     Host(Host),
     /// Judge one container: a bundle directory, a config.json, a running container's id, or a pid.
     Container {
-        /// A directory or file needs a `/` in its name (`./bundle`); digits are a pid; else it is an id.
+        /// A directory or file needs a `/` in its name (`./bundle`); digits are a pid; else it is an id or a name.
         target: PathBuf,
     },
     /// Say whether the GPUs of the container that this runs in can be used now: for a Dockerfile's HEALTHCHECK.

@@ -18,3 +18,4 @@ pub mod remembered;
 #[cfg(test)]
 mod testing;
 pub mod tree;
+pub mod users;

@@ -75,7 +75,7 @@ fn nothing_read(container: &Container) -> Option<Unknown> {
     lacks.into_iter().collect::<Option<Vec<_>>>()?.into_iter().next()
 }
 
-/// A path, a pid, or a container's id, in this order.
+/// A path, a pid, or a container's id or name, in this order.
 fn read(target: &Path, host: &Host, files: &Tree) -> Result<Reading, Failed> {
     let name = target.display().to_string();
     let text = target.to_str().unwrap_or_default();
@@ -83,7 +83,7 @@ fn read(target: &Path, host: &Host, files: &Tree) -> Result<Reading, Failed> {
         Failed::new(
             name.clone(),
             reason,
-            "a bundle directory, a config.json, a pid, or the id of a container that runs",
+            "a bundle directory (with a / in its path), a config.json, a pid, or the id or name of a container that runs",
         )
     };
     if text.contains('/') || text == "." || text == ".." {
@@ -92,11 +92,10 @@ fn read(target: &Path, host: &Host, files: &Tree) -> Result<Reading, Failed> {
     if let Ok(pid) = text.parse::<i32>() {
         return running(pid, None, host, files).map_err(failed);
     }
-    match container::by_id(files, text) {
+    match container::by_word(files, text) {
         Err(unseen) => Err(failed(unseen.reason)),
         Ok(None) => Err(failed(
-            "no engine's files know a container of this id; a name is none, and a directory needs a / in its"
-                .to_owned(),
+            "no engine's files know a container of this id or name (docker's are root's to read)".to_owned(),
         )),
         Ok(Some(located)) => match (located.pid, located.bundle) {
             (Some(pid), bundle) => running(pid, bundle.as_deref(), host, files).map_err(failed),

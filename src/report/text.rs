@@ -160,8 +160,8 @@ fn reasons(report: &Report) -> Vec<&Unjudged> {
     let mut found: Vec<&Unjudged> = Vec::new();
     let (open, other): (Vec<_>, Vec<_>) = report.unknown.iter().partition(|one| one.could_be_error);
     for one in open.into_iter().chain(other) {
-        let same = |seen: &&Unjudged| (&seen.fact, &seen.reason, &seen.source) == (&one.fact, &one.reason, &one.source);
-        if !found.iter().any(|seen| same(&seen)) {
+        let same = |seen: &Unjudged| (&seen.fact, &seen.reason, &seen.source) == (&one.fact, &one.reason, &one.source);
+        if !found.iter().any(|seen| same(seen)) {
             found.push(one);
         }
     }

@@ -1,10 +1,15 @@
-//! From an engine's container id to its bundle and process, by the files that engines and runtimes keep.
-//! No daemon is asked; names are known to daemons only.
+//! From an engine's container id, or name, to its bundle and process, by the files that engines and runtimes keep.
+//! No daemon is asked.
 
 use std::path::PathBuf;
 
+use super::named;
 use crate::collect::tree::Tree;
+use crate::collect::users;
 use crate::model::Unseen;
+
+/// Characters of an id as engines make them.
+const WHOLE_ID: usize = 64;
 
 /// Directories whose entries are bundles named by container id. `*` is any one name.
 const BUNDLES: [&str; 5] = [
@@ -29,6 +34,10 @@ const STATES: [&str; 8] = [
     "/run/crun-*",
 ];
 
+/// The same of a user's own engine, below `/run/user/UID`.
+const BUNDLES_OF_USERS: [&str; 1] = ["containers/overlay-containers/*/userdata"];
+const STATES_OF_USERS: [&str; 3] = ["runc", "crun", "youki"];
+
 /// At most so many entries of a directory are looked at.
 const ENTRIES: usize = 16_384;
 
@@ -36,7 +45,7 @@ const ENTRIES: usize = 16_384;
 const STATE_LIMIT: usize = 8 << 20;
 
 /// A container that was found by its id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Located {
     /// The whole id.
     pub id: String,
@@ -46,11 +55,30 @@ pub struct Located {
     pub pid: Option<i32>,
 }
 
-/// The container of an id or of an id's beginning; `None`: no engine's files know it.
+/// The container of an id, a name, or an id's beginning, in this order as docker has it; `None`: no engine's files know
+/// it.
 ///
 /// # Errors
-/// The beginning fits several containers, or a directory cannot be read.
-pub fn by_id(host: &Tree, id: &str) -> Result<Option<Located>, Unseen> {
+/// Several containers have the name or begin with it, or a directory cannot be read.
+pub fn by_word(host: &Tree, word: &str) -> Result<Option<Located>, Unseen> {
+    if word.len() == WHOLE_ID && word.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return by_id(host, word);
+    }
+    let named = named::ids(host, word);
+    let mut ids = named.iter();
+    match (ids.next(), ids.next()) {
+        (Some(_), Some(_)) => {
+            Err(Unseen::new(word, "containers of several engines have this name; name one by its id"))
+        }
+        (Some(id), None) => {
+            Ok(Some(by_id(host, id)?.unwrap_or_else(|| Located { id: id.clone(), ..Located::default() })))
+        }
+        (None, _) => by_id(host, word),
+    }
+}
+
+/// The container of an id or of an id's beginning.
+fn by_id(host: &Tree, id: &str) -> Result<Option<Located>, Unseen> {
     let usable = id.len() >= 3
         && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
         && !id.starts_with('.');
@@ -58,8 +86,13 @@ pub fn by_id(host: &Tree, id: &str) -> Result<Option<Located>, Unseen> {
         return Ok(None);
     }
     let mut found: Option<Located> = None;
-    for place in STATES.iter().chain(&BUNDLES) {
-        for (whole, directory) in candidates(host, place, id)? {
+    let users = users::at_work(host);
+    let of_users = users.iter().flat_map(|uid| {
+        STATES_OF_USERS.iter().chain(&BUNDLES_OF_USERS).map(move |place| format!("/run/user/{uid}/{place}"))
+    });
+    let places = STATES.iter().chain(&BUNDLES).map(|place| (*place).to_owned()).chain(of_users);
+    for place in places {
+        for (whole, directory) in candidates(host, &place, id)? {
             let located = found.get_or_insert_with(|| Located { id: whole.clone(), bundle: None, pid: None });
             if located.id != whole {
                 return Err(Unseen::new(id, "several containers' ids begin with it"));
@@ -174,6 +207,20 @@ mod tests {
         );
         assert_eq!(by_id(&tree, "two").unwrap().unwrap().pid, Some(7002));
         assert_eq!(by_id(&tree, "done").unwrap().unwrap().pid, None);
+    }
+
+    #[test]
+    fn a_name_is_taken_before_an_ids_beginning_and_users_have_engines_of_their_own() {
+        let podman = "/var/lib/containers/storage/overlay-containers/containers.json";
+        let (_dir, tree) = laid(&[
+            (podman, r#"[{"id": "one", "names": ["abc"]}, {"id": "gone", "names": ["stopped"]}]"#),
+            ("/run/runc/one/state.json", r#"{"init_process_pid": 7001}"#),
+            ("/run/user/1000/crun/abcdef/status", r#"{"pid": 7002, "bundle": "/b/two"}"#),
+        ]);
+        assert_eq!(by_word(&tree, "abc").unwrap().unwrap().pid, Some(7001));
+        assert_eq!(by_word(&tree, "abcd").unwrap().unwrap().pid, Some(7002));
+        assert_eq!(by_word(&tree, "stopped").unwrap().unwrap(), Located { id: "gone".into(), ..Located::default() });
+        assert_eq!(by_word(&tree, "nobody").unwrap(), None);
     }
 
     #[test]

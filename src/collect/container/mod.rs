@@ -19,7 +19,10 @@ mod hook;
 mod inside;
 mod intent;
 mod libcuda;
+#[cfg(feature = "cli")]
 mod locate;
+#[cfg(feature = "cli")]
+mod named;
 mod names;
 pub mod nodes;
 #[cfg(feature = "cli")]
@@ -41,7 +44,8 @@ pub use assemble::{Call, from_spec};
 pub use bundle::{Reading, read_bundle};
 pub use hook::{Called, Inside};
 pub use inside::{own_environment, read_inside};
-pub use locate::{Located, by_id};
+#[cfg(feature = "cli")]
+pub use locate::{Located, by_word};
 #[cfg(feature = "cli")]
 pub use of_image::of_image;
 pub use opening::try_nodes;

@@ -10,6 +10,7 @@ use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag};
 use nix::sys::stat::Mode;
 
 use crate::collect::tree::Tree;
+use crate::collect::users;
 
 /// Below `/`, for engines that run as root.
 const SYSTEM: &str = "/var/log/gpu-preflight/hook.jsonl";
@@ -117,14 +118,7 @@ fn rotate(path: &Path, full: File) -> Result<File, Errno> {
 
 /// The home of the user who runs the engine, by `/etc/passwd` alone: NSS would load libraries.
 fn home(host: &Tree) -> Option<String> {
-    let uid = outer_uid(host)?;
-    let passwd = host.read_text("/etc/passwd", 1 << 20).ok()??;
-    let home = passwd.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let of_user = fields.nth(2)?.parse() == Ok(uid);
-        of_user.then(|| fields.nth(2).map(str::to_owned))?
-    })?;
-    (home.starts_with('/') && home.len() > 1).then_some(home)
+    users::home(host, outer_uid(host)?)
 }
 
 /// Our user outside of the engine's user namespace.
