@@ -189,7 +189,27 @@ fn save(host: &Host, file: &Path) -> Result<(), Failed> {
         Failed::new(file.display().to_string(), reason, "name a file in a directory that can be written to with --save")
     };
     let text = profile::text(host).map_err(|error| failed(error.to_string()))?;
+    if holds_something_else(file) {
+        return Err(failed("what stands there is no host profile, and stays".to_owned()));
+    }
     saved::replace(file, text.as_bytes()).map_err(|error| failed(format!("it could not be written ({error})")))
+}
+
+/// A slip of the hand must not cost `/etc/hostname`.
+fn holds_something_else(file: &Path) -> bool {
+    let old = std::path::absolute(file).ok().and_then(|path| {
+        let here = Tree::open(path.parent()?, Kind::Host).ok()?;
+        here.read(path.file_name()?.to_str()?, host::MOST_PROFILE).transpose()
+    });
+    match old {
+        None => false,
+        Some(Err(_)) => true,
+        Some(Ok(old)) => {
+            let kind =
+                || serde_json::from_slice::<serde_json::Value>(&old).ok()?.get("kind")?.as_str().map(str::to_owned);
+            !old.trim_ascii().is_empty() && kind().as_deref() != Some("host-profile")
+        }
+    }
 }
 
 /// No GPU, no driver, no toolkit: nothing to judge.
@@ -296,6 +316,19 @@ mod tests {
             findings += here.findings.len();
         }
         assert!(findings > 8, "only {findings} findings: the image is not spoilt enough to compare anything");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test looks at what was written")]
+    fn a_file_that_is_no_profile_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hostname");
+        for (text, taken) in [("node7\n", false), ("{\"kind\": \"report\"}", false), ("", true), ("\n", true)] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(save(&hosts()[0], &file).is_ok(), taken, "{text:?}");
+            assert!(taken || std::fs::read_to_string(&file).unwrap() == text);
+        }
+        save(&hosts()[1], &file).unwrap();
     }
 
     #[test]
