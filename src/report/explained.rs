@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA_VERSION;
+use super::line::labelled;
 use super::sheet::Sheet;
 use super::text::Detail;
 use crate::model::wording::is_argument;
@@ -165,8 +166,8 @@ fn one(out: &mut String, number: usize, cause: &Explained, of: usize, detail: De
         let _ = writeln!(out, "            {BOLD}{command}{BOLD:#}");
     }
     for (place, step) in sheet.remedy.iter().enumerate() {
-        let label = if place == 0 { "do  " } else { "or  " };
-        let _ = writeln!(out, "    {GREEN}{label}{GREEN:#}    {}", plain(step.text));
+        let (label, text) = labelled(place, &plain(step.text));
+        let _ = writeln!(out, "    {GREEN}{label:<4}{GREEN:#}    {text}");
         if let Some(command) = step.command {
             let _ = writeln!(out, "            {BOLD}{}{BOLD:#}", plain_command(command));
         }
@@ -176,21 +177,21 @@ fn one(out: &mut String, number: usize, cause: &Explained, of: usize, detail: De
 /// What stands in a step's text for an argument that only a finding has.
 const GENERAL: [(&str, &str); 21] = [
     ("branch", "the last branch that runs it"),
-    ("capability", "of the GPU"),
+    ("capability", "X.Y (the GPU's)"),
     ("directory", "the directory"),
     ("engine", "the engine"),
-    ("full", "of the image's CUDA"),
-    ("host", "of the machine"),
+    ("full", "VERSION (the one that the image's CUDA was released with)"),
+    ("host", "VERSION (the machine's)"),
     ("install", "as its project says"),
-    ("major", "that the driver offers"),
+    ("major", "VERSION (what the driver offers)"),
     ("name", "the variable"),
-    ("needed", "that reads it"),
-    ("newest", "that still has the GPU"),
-    ("offered", "that the driver offers"),
+    ("needed", "VERSION (the first that reads it)"),
+    ("newest", "VERSION (the last that has the GPU)"),
+    ("offered", "VERSION (what the driver offers)"),
     ("package", "cuda-compat-MAJOR-MINOR"),
     ("packages", "the packages with them"),
     ("platform", "the machine's platform"),
-    ("smallest", "that offers the image's CUDA"),
+    ("smallest", "VERSION (the first that offers the image's CUDA)"),
     ("spec", "the specification"),
     ("then", "nobody reads the requirements then"),
     ("unmet", "the image's requirements"),

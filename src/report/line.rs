@@ -43,8 +43,10 @@ pub fn hook(
     if let Some(error) = report.first_error().filter(|_| errors == 1) {
         let others: Vec<&str> = error.remedy.iter().skip(1).map(|way| way.text.as_str()).collect();
         let others: Vec<&str> = others.into_iter().filter(|way| !text.contains(way)).collect();
-        if !others.is_empty() {
-            let _ = write!(text, "\nor: {}", cut(&others.join(" "), FIRST_LINE));
+        if let Some((first, rest)) = others.split_first() {
+            let (label, first) = labelled(1, first);
+            let ways = std::iter::once(first.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(" ");
+            let _ = write!(text, "\n{label}: {}", cut(&ways, FIRST_LINE));
         }
     }
     let further = report.counted().filter(|f| f.severity == Severity::Error).skip(1);
@@ -60,6 +62,14 @@ pub fn hook(
     }
     text.push('\n');
     text
+}
+
+/// A step with the word before it: the first is to be done, another instead of it, or after it where it says so.
+pub(super) fn labelled(place: usize, text: &str) -> (&'static str, String) {
+    match text.strip_prefix("Then ") {
+        Some(rest) if place > 0 => ("then", rest[..1].to_uppercase() + &rest[1..]),
+        _ => (if place == 0 { "do" } else { "or" }, text.to_owned()),
+    }
 }
 
 fn first_line(error: &Finding, only: bool, overrides: Option<&str>, refused: bool) -> String {
@@ -154,6 +164,13 @@ mod tests {
 
     fn report(findings: Vec<Finding>) -> Report {
         Report { verdict: Verdict::Fail, findings, unknown: Vec::new(), settled: Vec::new() }
+    }
+
+    #[test]
+    fn what_comes_after_a_step_is_not_offered_in_its_place() {
+        assert_eq!(labelled(1, "Then load it."), ("then", "Load it.".to_owned()));
+        assert_eq!(labelled(1, "Load it."), ("or", "Load it.".to_owned()));
+        assert_eq!(labelled(0, "Then load it."), ("do", "Then load it.".to_owned()), "what came before was left out");
     }
 
     #[test]

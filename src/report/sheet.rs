@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::explained::{plain, plain_command};
+use super::line::labelled;
 use crate::model::{Check, Family, Page, Place, Severity, Sign, Step};
 
 /// What the command line does not know yet.
@@ -115,8 +116,9 @@ impl Sheet {
             let _ = writeln!(out, "    {command}");
         }
         for (n, step) in self.remedy.iter().enumerate() {
-            let _ = writeln!(out, "{}", if n == 0 { "to do" } else { "or" });
-            let _ = writeln!(out, "  {}", plain(step.text));
+            let (label, text) = labelled(n, &plain(step.text));
+            let _ = writeln!(out, "{}", if n == 0 { "to do" } else { label });
+            let _ = writeln!(out, "  {text}");
             if let Some(command) = step.command {
                 let _ = writeln!(out, "    {}", plain_command(command));
             }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
+use super::line::labelled;
 use crate::model::report::Unjudged;
 use crate::model::wording::quote;
 use crate::model::{Finding, Report, Severity, Verdict};
@@ -98,8 +99,8 @@ pub(super) fn finding(out: &mut String, finding: &Finding, detail: Detail) {
         );
     }
     for (place, step) in finding.remedy.iter().enumerate() {
-        let label = if place == 0 { "do  " } else { "or  " };
-        let _ = writeln!(out, "    {GREEN}{label}{GREEN:#}  {}", step.text);
+        let (label, text) = labelled(place, &step.text);
+        let _ = writeln!(out, "    {GREEN}{label:<4}{GREEN:#}  {text}");
         if let Some(command) = &step.command {
             let _ = writeln!(out, "            {BOLD}{command}{BOLD:#}");
         }

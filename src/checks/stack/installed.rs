@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::ConfigureEngine,
-                text: "Register it with {engine}, and restart {engine}.",
+                text: "Then register it with {engine}, and restart {engine}.",
                 command: Some("{register}"),
             },
         ],
