@@ -1,6 +1,7 @@
 //! `gpu-preflight image`: judges an image before it is deployed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::checks;
@@ -8,6 +9,7 @@ use crate::cli::{self, Common};
 use crate::collect::container;
 use crate::collect::image;
 use crate::collect::image::source::{self, Depth, Found, Machine, Progress, Reference, Wish};
+use crate::collect::tree::{Kind, Tree};
 use crate::commands::output::{Failed, conclude, is_of_no_machine};
 use crate::commands::setting;
 use crate::commands::watch::Watch;
@@ -107,11 +109,19 @@ fn reason(asked: &str, why: &source::Failed) -> String {
 
 fn way_out(reference: &Reference) -> String {
     match reference {
+        Reference::Any(name) if stands_here(name) => format!("./{name}: a path begins with ./, ../ or /"),
         Reference::Any(name) | Reference::Docker(name) | Reference::Podman(name) | Reference::Containerd(name) => {
             format!("registry:{name}, which asks the registry, or another place that gpu-preflight image --help names")
         }
         _ => "name an image that is there, as gpu-preflight image --help says".to_owned(),
     }
+}
+
+/// Somebody may have meant a file of the working directory.
+fn stands_here(name: &str) -> bool {
+    let here = std::path::absolute(name).ok();
+    let files = Tree::open(Path::new("/"), Kind::Host).ok();
+    here.zip(files).is_some_and(|(path, files)| matches!(files.stat(&path.to_string_lossy()), Ok(Some(_))))
 }
 
 fn about(found: &Found, image: &Image, depth: cli::Depth) -> About {
@@ -157,6 +167,8 @@ mod tests {
         assert_eq!(absent("docker:nothing", "docker", "is not here"), "docker is not here");
         assert_eq!(absent("oci:./a", "./a/index.json", "it is empty"), "./a/index.json: it is empty");
         assert!(way_out(&Reference::parse("pytorch/pytorch:latest")).starts_with("registry:pytorch/pytorch:latest,"));
+        // unit tests run in the directory of Cargo.toml
+        assert!(way_out(&Reference::parse("Cargo.toml")).starts_with("./Cargo.toml:"));
         assert!(way_out(&Reference::parse("./nope")).starts_with("name an image that is there"));
     }
 
