@@ -7,6 +7,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out a world with std and look at the programs from outside")]
 
+mod caller;
 mod closed;
 mod engines;
 mod explain;

@@ -27,6 +27,9 @@ const READABLE: u32 = 0o644;
 /// A GPU that sleeps takes seconds to answer, one that hangs never does.
 const PATIENCE: Duration = Duration::from_secs(4);
 
+/// Where variables of the caller lead is read at once, or lies on a file system that does not answer.
+const CALLER: Duration = Duration::from_secs(1);
+
 /// What this machine came to, before policy.
 pub(crate) struct Asked {
     pub(crate) host: Host,
@@ -41,6 +44,7 @@ pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<A
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
     let mut host = setting::machine(common, &tree, &knowledge);
+    host::add_caller(&tree, &setting::environment(), &mut host, Instant::now() + CALLER);
     if with_nvml {
         ask_nvml(&mut host);
     }

@@ -175,7 +175,7 @@ fn one(out: &mut String, number: usize, cause: &Explained, of: usize, detail: De
 }
 
 /// What stands in a step's text for an argument that only a finding has.
-const GENERAL: [(&str, &str); 21] = [
+const GENERAL: [(&str, &str); 22] = [
     ("branch", "the last branch that runs it"),
     ("capability", "X.Y (the GPU's)"),
     ("directory", "the directory"),
@@ -196,6 +196,7 @@ const GENERAL: [(&str, &str); 21] = [
     ("then", "nobody reads the requirements then"),
     ("unmet", "the image's requirements"),
     ("version", "of the driver's version"),
+    ("whose", "the container's own"),
     ("way", "--gpus all (docker, nerdctl) or --device nvidia.com/gpu=all (podman)"),
 ];
 

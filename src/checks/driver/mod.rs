@@ -9,6 +9,7 @@ mod kernel_log;
 mod libraries;
 mod loaded;
 mod nvml;
+mod order;
 mod present;
 mod signature;
 mod unloadable;
@@ -23,6 +24,7 @@ pub const CHECKS: &[&[Check]] = &[
     kernel_log::CHECKS,
     nvml::CHECKS,
     cuda::CHECKS,
+    order::CHECKS,
 ];
 
 /// The kernel has the `nvidia` module.

@@ -10,6 +10,8 @@ use crate::collect::tree::Tree;
 use crate::model::observed::LEFT_OUT;
 use crate::model::{Host, Observed};
 
+#[cfg(feature = "cli")]
+mod caller;
 mod cdi;
 #[cfg(feature = "cli")]
 pub mod cuda;
@@ -39,6 +41,8 @@ mod sockets;
 mod tests;
 mod toolkit;
 
+#[cfg(feature = "cli")]
+pub use caller::add_caller;
 pub use cdi::cdi;
 pub use devices::dev_char;
 pub use driver::banner;

@@ -115,17 +115,4 @@ pub(super) const PAGES: &[Page] = &[
             ),
         ],
     },
-    Page {
-        id: "igpu-dgpu-order",
-        title: "CUDA may number the GPUs in another order than nvidia-smi",
-        why: "Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, so index 0 may be another one than nvidia-smi's.",
-        severities: &[Severity::Note],
-        tells_apart: "The GPUs differ, and the wrong one is used.",
-        verify: &["nvidia-smi -L"],
-        remedy: &[step(
-            Action::ChangeEnvironment,
-            "Number them by PCI address, or use UUIDs.",
-            Some("CUDA_DEVICE_ORDER=PCI_BUS_ID"),
-        )],
-    },
 ];

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::observed::NOT_STATED;
 use super::{Observed, Release};
 
+mod caller;
 mod cuda;
 mod driver;
 mod gpu;
@@ -19,6 +20,7 @@ mod stack;
 #[cfg(feature = "cli")]
 mod unseen;
 
+pub use caller::PathLibrary;
 pub use cuda::CudaStart;
 pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
@@ -129,9 +131,13 @@ pub struct Host {
     /// What a real `cuInit` came to; `None`: nobody called it, since only `--cuda` does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_start: Option<CudaStart>,
-    /// Environment of the machine's first process or of the caller, as far as it speaks of CUDA.
+    /// The caller's environment, as far as it speaks of CUDA.
     #[serde(skip)]
     pub environment: Observed<BTreeMap<String, String>>,
+    /// libcuda in the directories of the caller's `LD_LIBRARY_PATH`, and libcudart in these and where every loader
+    /// looks, in the loader's order.
+    #[serde(skip)]
+    pub library_path: Observed<Vec<PathLibrary>>,
 }
 
 /// `SELinux` as far as containers and devices are concerned.

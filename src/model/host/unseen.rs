@@ -43,6 +43,7 @@ impl Host {
             os: unknown("os", of, why),
             sockets: unknown("sockets", of, why),
             environment: unknown("environment", of, why),
+            library_path: unknown("library_path", of, why),
             ..Self::default()
         }
     }
