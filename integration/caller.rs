@@ -101,3 +101,42 @@ fn of_a_machine_below_a_directory_the_callers_environment_says_nothing() {
     assert!(report["findings"].as_array().expect("findings").iter().find(of_it).is_none(), "{report:#}");
     assert!(!report["unknown"].to_string().contains("environment"), "{report:#}");
 }
+
+/// A Python environment below a directory, whose torch says that it was built for this.
+fn environment(root: &Path, version: &str, cuda: &str) {
+    let site = root.join("lib/python3.11/site-packages");
+    std::fs::create_dir_all(site.join("torch")).expect("a directory");
+    std::fs::create_dir_all(site.join(format!("torch-{version}.dist-info"))).expect("a directory");
+    std::fs::write(site.join("torch/version.py"), format!("cuda = {cuda}\nhip = None\n")).expect("a file");
+    std::fs::create_dir_all(root.join("bin")).expect("a directory");
+    std::fs::write(root.join("pyvenv.cfg"), "home = /usr/bin\nversion = 3.11.2\n").expect("a file");
+    // nothing of it is to run
+    std::os::unix::fs::symlink("/bin/false", root.join("bin/python3")).expect("a link");
+}
+
+#[test]
+fn the_python_on_the_path_is_judged_by_its_files_against_the_driver() {
+    let scratch = scratch();
+    let host = SimHost::default();
+    let usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    for (name, version, cuda, found) in [
+        ("new", "2.11.0", "'13.0'", Some(("framework-cuda-newer-than-driver", "warning"))),
+        ("cpu", "2.9.0+cpu", "None", Some(("framework-is-cpu-build", "note"))),
+        ("fits", "2.5.1", "'12.4'", None),
+    ] {
+        let root = scratch.at(name);
+        environment(&root, version, cuda);
+        let python = format!("{}/bin/python3", root.display());
+        let path = format!("{}/bin:{usual}", root.display());
+        let variables = [("PATH", path.as_str()), ("VIRTUAL_ENV", root.to_str().expect("UTF-8"))];
+        if let Some((id, severity)) = found {
+            finds(&host, &variables, id, severity, &python);
+        }
+        let Some(report) = judged(&host, &variables) else { return };
+        crate::schema::check_report(&report);
+        let fact = &report["facts"]["host"]["python"];
+        assert_eq!((&fact["path"], &fact["frameworks"][0]["version"]), (&python.into(), &version.into()), "{fact:#}");
+        let of_image = report["findings"].as_array().expect("findings").iter().filter(|f| f["subject"] == "image");
+        assert_eq!(of_image.count(), usize::from(found.is_some()), "{report:#}");
+    }
+}

@@ -12,6 +12,7 @@ mod nvml;
 mod order;
 mod present;
 mod signature;
+mod stuck;
 mod unloadable;
 
 /// Its checks, in the catalogue's order.
@@ -24,6 +25,7 @@ pub const CHECKS: &[&[Check]] = &[
     kernel_log::CHECKS,
     nvml::CHECKS,
     cuda::CHECKS,
+    stuck::CHECKS,
     order::CHECKS,
 ];
 

@@ -37,6 +37,8 @@ mod profile;
 mod registration;
 mod services;
 mod sockets;
+#[cfg(feature = "cli")]
+mod stuck;
 #[cfg(test)]
 mod tests;
 mod toolkit;
@@ -61,6 +63,8 @@ pub use profile::{LIMIT as MOST_PROFILE, carried, profile};
 #[cfg(feature = "cli")]
 pub use registration::{docker_root, registration};
 pub use services::{cdi_refresh, device_list_strategy, docker_desktop};
+#[cfg(feature = "cli")]
+pub use stuck::suspects;
 pub use toolkit::toolkit;
 
 /// How long the GPUs' `information` files may take, all of them together: the driver answers at once for

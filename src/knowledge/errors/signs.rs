@@ -76,6 +76,7 @@ pub const SIGNS: &[Sign] = &[
     sign("gpu-memory-occupied", "nvidia-smi shows most of the memory in use before the program starts.", &[HOST, "nvidia-smi"]),
     sign("gpu-exclusive-busy", "nvidia-smi shows E. Process or Prohibited in the column Compute M., and another process is on the GPU.", &[HOST, "nvidia-smi --query-gpu=index,compute_mode --format=csv"]),
     sign("persistence-off", "The first nvidia-smi after a pause takes seconds, the next one does not.", &["nvidia-smi --query-gpu=index,persistence_mode --format=csv"]),
+    sign("process-stuck-in-driver", "ps shows a process in state D with a kernel stack in nvidia.", &[HOST, "ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'"]),
     sign("igpu-dgpu-order", "The GPUs differ, and the wrong one is used.", &[HOST, "nvidia-smi -L"]),
     // stack
     sign("toolkit-not-installed", "nvidia-ctk is not on the machine.", &[HOST, "nvidia-ctk --version"]),

@@ -44,15 +44,6 @@ pub(super) const PAGES: &[Page] = &[
         ],
     },
     Page {
-        id: "process-stuck-in-driver",
-        title: "a process is stuck inside the driver",
-        why: "A process in uninterruptible sleep inside the driver holds locks that others wait for.",
-        severities: &[Severity::Warning],
-        tells_apart: "ps shows a process in state D with a kernel stack in nvidia.",
-        verify: &["ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'"],
-        remedy: &[step(Action::Reboot, "Reboot the machine; such a process cannot be ended.", None)],
-    },
-    Page {
         id: "uvm-broken-after-resume",
         title: "nvidia_uvm is broken since the machine slept",
         why: "After suspend and resume cuInit fails with 999 although nvidia-smi works: \"CUDA unknown error - this may be due to an incorrectly set up environment\".",

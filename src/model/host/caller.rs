@@ -1,8 +1,9 @@
 //! What the caller's own environment leads programs to. None of it reaches into containers.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::model::Release;
+use crate::model::image::{Framework, Package};
+use crate::model::{Parts, Release};
 
 /// A library that the loader comes to, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,4 +18,22 @@ pub struct PathLibrary {
     pub by_variable: bool,
     /// It is one of the driver's own libraries, reached by whatever way.
     pub of_driver: bool,
+}
+
+/// The Python that the caller's `PATH` comes to first, by its files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Python {
+    /// Where `PATH` finds it: `/opt/venv/bin/python3`.
+    pub path: String,
+    /// Frameworks that work with CUDA, or could: of several of one name the one that Python comes to first.
+    #[serde(serialize_with = "parts")]
+    pub frameworks: Parts<Framework>,
+    /// Packages of CUDA beside them.
+    #[serde(skip)]
+    pub packages: Vec<Package>,
+}
+
+/// Of a list that was read in part, what was read.
+fn parts<S: Serializer>(list: &Parts<Framework>, serializer: S) -> Result<S::Ok, S::Error> {
+    list.items.serialize(serializer)
 }

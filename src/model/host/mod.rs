@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::observed::NOT_STATED;
-use super::{Observed, Release};
+use super::{Observed, Parts, Release};
 
 mod caller;
 mod cuda;
@@ -17,10 +17,11 @@ mod nvml;
 mod profile;
 mod registration;
 mod stack;
+mod stuck;
 #[cfg(feature = "cli")]
 mod unseen;
 
-pub use caller::PathLibrary;
+pub use caller::{PathLibrary, Python};
 pub use cuda::CudaStart;
 pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
@@ -30,6 +31,7 @@ pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
 pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
 pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
+pub use stuck::StuckProcess;
 
 /// What kind of NVIDIA machine this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -138,6 +140,16 @@ pub struct Host {
     /// looks, in the loader's order.
     #[serde(skip)]
     pub library_path: Observed<Vec<PathLibrary>>,
+    /// Processes that sleep inside the driver and do not go on.
+    #[serde(skip)]
+    pub stuck: Observed<Parts<StuckProcess>>,
+    /// The Python on the caller's `PATH`; `None`: there is none.
+    #[serde(skip_serializing_if = "has_none")]
+    pub python: Observed<Option<Python>>,
+}
+
+fn has_none<T>(fact: &Observed<Option<T>>) -> bool {
+    !matches!(fact, Observed::Known(Some(_)))
 }
 
 /// `SELinux` as far as containers and devices are concerned.

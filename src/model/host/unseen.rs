@@ -44,6 +44,8 @@ impl Host {
             sockets: unknown("sockets", of, why),
             environment: unknown("environment", of, why),
             library_path: unknown("library_path", of, why),
+            stuck: unknown("stuck", of, why),
+            python: unknown("python", of, why),
             ..Self::default()
         }
     }

@@ -12,19 +12,44 @@ use super::look::fact;
 use crate::collect::child;
 use crate::collect::tree::Tree;
 use crate::knowledge::variables::concerns_gpus;
-use crate::model::host::PathLibrary;
+use crate::model::host::{PathLibrary, Python};
+use crate::model::image::{Framework, Package};
 use crate::model::observed::NOT_STATED;
-use crate::model::{Host, Observed, Unseen};
+use crate::model::{Host, Observed, Parts, Unseen};
 
 mod library_path;
+mod python;
 
-/// Some directories with a few libraries each.
-const LIMIT: usize = 256 << 10;
+/// Some directories with a few libraries each, and an environment with some hundred packages.
+const LIMIT: usize = 512 << 10;
 
 /// What was found where the environment leads.
 #[derive(Debug, Serialize, Deserialize)]
 struct Led {
     library_path: Result<Vec<PathLibrary>, Unseen>,
+    python: Result<Option<Found>, Unseen>,
+}
+
+/// A Python with what its report leaves out.
+#[derive(Debug, Serialize, Deserialize)]
+struct Found {
+    path: String,
+    frameworks: Vec<Framework>,
+    unread: Option<Unseen>,
+    packages: Vec<Package>,
+}
+
+impl Found {
+    fn of(python: Python) -> Self {
+        let Python { path, frameworks: Parts { items, unread }, packages } = python;
+        let unread = unread.into_iter().next().map(|unknown| Unseen::new(unknown.source, unknown.reason));
+        Self { path, frameworks: items, unread, packages }
+    }
+
+    fn into_python(self) -> Python {
+        let unread = self.unread.map(|unseen| unseen.leaves_open(python::FACT)).into_iter().collect();
+        Python { path: self.path, frameworks: Parts { items: self.frameworks, unread }, packages: self.packages }
+    }
 }
 
 /// Adds it to a machine of which all else was looked at. The directories that variables name may lie on a file system
@@ -34,25 +59,28 @@ pub fn add_caller(tree: &Tree, environment: &BTreeMap<String, String>, host: &mu
         let source = "the caller's environment";
         host.environment = Observed::unknown("host.environment", source, NOT_STATED);
         let not_stated = Unseen::new(source, NOT_STATED);
-        Led { library_path: Err(not_stated) }
+        Led { library_path: Err(not_stated.clone()), python: Err(not_stated) }
     } else {
         let shown = environment.iter().filter(|(name, _)| concerns_gpus(name));
         host.environment = Observed::Known(shown.map(|(name, value)| (name.clone(), value.clone())).collect());
         look(tree, environment, host, deadline)
     };
     host.library_path = fact("host.library_path", led.library_path);
+    host.python = fact(python::FACT, led.python.map(|found| found.map(Found::into_python)));
 }
 
 fn look(tree: &Tree, environment: &BTreeMap<String, String>, host: &Host, deadline: Instant) -> Led {
     let answer = child::run(deadline, LIMIT, |out| {
-        let led = Led { library_path: library_path::libraries(tree, environment, host) };
+        let library_path = library_path::libraries(tree, environment, host);
+        let python = python::python(tree, environment).map(|python| python.map(Found::of));
+        let led = Led { library_path, python };
         // nobody who could hear of it
         let _ = out.write_all(&serde_json::to_vec(&led).unwrap_or_default());
     });
     let told = answer.ok().filter(|answer| answer.complete);
     told.and_then(|answer| serde_json::from_slice(&answer.bytes).ok()).unwrap_or_else(|| {
-        let reason = "the directories that it names did not answer in time";
-        Led { library_path: Err(Unseen::new("LD_LIBRARY_PATH", reason)) }
+        let late = |variable| Unseen::new(variable, "the directories that variables name did not answer in time");
+        Led { library_path: Err(late("LD_LIBRARY_PATH")), python: Err(late("PATH")) }
     })
 }
 
