@@ -9,6 +9,7 @@
 
 mod caller;
 mod closed;
+mod driver;
 mod engines;
 mod explain;
 mod healthcheck;

@@ -48,7 +48,7 @@ pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<A
     let knowledge = setting::knowledge(&tree);
     let mut host = setting::machine(common, &tree, &knowledge);
     host::add_caller(&tree, &setting::environment(), &mut host, Instant::now() + CALLER);
-    let suspects = host::suspects(&tree, host.laid_out);
+    let suspects = host::suspects(&tree, &host);
     if suspects.has(OWN_NAME) {
         host.stuck = suspects.that_stay(&tree);
     }

@@ -18,6 +18,8 @@ pub mod driver_files;
 #[cfg(feature = "cli")]
 pub mod driver_functions;
 #[cfg(feature = "cli")]
+pub mod driver_packages;
+#[cfg(feature = "cli")]
 pub mod errors;
 pub mod frameworks;
 pub mod gpus;

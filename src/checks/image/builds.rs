@@ -73,8 +73,8 @@ fn cpu_build(facts: &Facts<'_>) -> Judgement {
     found(severity, CPU, framework, "image").found()
 }
 
-/// The framework that is for the processor, where none is for a GPU. OpenVINO has nothing else, and whoever has it beside
-/// another uses that one for the GPU.
+/// The framework that is for the processor, where none is for a GPU. `OpenVINO` has nothing else, and whoever has it
+/// beside another uses that one for the GPU.
 pub(super) fn alone_for_cpu(frameworks: &Parts<Framework>, counts: impl Fn(&&Framework) -> bool) -> Option<&Framework> {
     let for_cpu = |f: &&Framework| f.build == Build::Cpu && f.name != "openvino" && counts(f);
     let framework = frameworks.items.iter().find(for_cpu)?;

@@ -33,7 +33,7 @@ fn judged<'a>(facts: &Facts<'a>) -> Result<Option<(&'a Python, &'a DriverVersion
     if hides || environment.get("JAX_PLATFORMS").is_some_and(|value| value.trim() == "cpu") {
         return Ok(None);
     }
-    let python = host.python.known()?.as_ref();
+    let python = host.python.known()?.as_deref();
     Ok(python.filter(|python| !python.frameworks.items.is_empty()).map(|python| (python, driver)))
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let mut world = World::machine(2);
         let items = frameworks.iter().map(|(name, version, cuda)| framework(name, version, *cuda)).collect();
         let python = Python { path: PYTHON.into(), frameworks: Parts::whole(items), packages: Vec::new() };
-        world.host.python = Observed::Known(Some(python));
+        world.host.python = Observed::Known(Some(Box::new(python)));
         world
     }
 

@@ -16,9 +16,12 @@ mod cdi;
 #[cfg(feature = "cli")]
 pub mod cuda;
 mod devices;
+mod dkms;
 mod driver;
 mod engines;
 mod gpus;
+#[cfg(feature = "cli")]
+mod installed;
 mod kernel_log;
 mod kubelet;
 mod libraries;
@@ -42,6 +45,7 @@ mod stuck;
 #[cfg(test)]
 mod tests;
 mod toolkit;
+mod uvm;
 
 #[cfg(feature = "cli")]
 pub use caller::add_caller;
@@ -116,6 +120,7 @@ pub fn inside(tree: &Tree, options: &Options, libraries_first: &[String], deadli
     }
     let architecture = host.architecture.seen().map(String::as_str);
     host.driver.libraries = libraries(tree, &host.driver.root, architecture, libraries_first);
+    host.uvm = uvm::signs(tree);
     host
 }
 
@@ -166,6 +171,8 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     host.driver.module_options = module_options(tree);
     host.driver.module_files = module_files(tree, &host.kernel);
     host.driver.libraries = libraries(tree, &host.driver.root, host.architecture.seen().map(String::as_str), &[]);
+    #[cfg(feature = "cli")]
+    installed::add(tree, host);
     host.toolkit = toolkit(tree);
     host.engines = engines(tree);
     host.cdi = cdi(tree, &host.engines);
@@ -176,6 +183,7 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     host.docker_desktop = docker_desktop(tree);
     host.cdi_refresh = cdi_refresh(tree);
     host.device_list_strategy = device_list_strategy(tree);
+    host.uvm = uvm::signs(tree);
 }
 
 fn leave_out(host: &mut Host, reason: &str) {

@@ -11,7 +11,7 @@ use crate::collect::tree::Tree;
 use crate::knowledge::driver_functions::{is_of_driver, of_stack};
 use crate::model::host::StuckProcess;
 use crate::model::observed::NOT_STATED;
-use crate::model::{Observed, Parts, Unknown, Unseen};
+use crate::model::{Host, Observed, Parts, Unknown, Unseen};
 
 const PROCESSES: &str = "/proc";
 const FACT: &str = "host.stuck";
@@ -48,10 +48,13 @@ struct Run {
     switches: Option<String>,
 }
 
-/// Looks for the first time, at all processes.
-pub fn suspects(tree: &Tree, laid_out: bool) -> Suspects {
-    let at = Instant::now();
+/// Looks for the first time, at all processes, where there is a driver to be stuck in.
+pub fn suspects(tree: &Tree, host: &Host) -> Suspects {
+    let (at, laid_out) = (Instant::now(), host.laid_out);
     let mut suspects = Suspects { laid_out, at, found: Vec::new(), unread: None };
+    if host.driver.version.seen() == Some(&None) {
+        return suspects;
+    }
     let names = match names_if_there(tree, PROCESSES, NAMES) {
         Ok(names) => names.unwrap_or_default(),
         Err(unseen) => {
@@ -157,8 +160,14 @@ mod tests {
         }
     }
 
+    fn host(laid_out: bool) -> Host {
+        let mut host = Host { laid_out, ..Host::default() };
+        host.driver.version = Observed::Known(Some("550.163.01".parse().unwrap()));
+        host
+    }
+
     fn found(laid: &Laid) -> Observed<Parts<StuckProcess>> {
-        suspects(&laid.tree(), true).that_stay(&laid.tree())
+        suspects(&laid.tree(), &host(true)).that_stay(&laid.tree())
     }
 
     #[test]
@@ -190,6 +199,14 @@ mod tests {
     }
 
     #[test]
+    fn without_a_driver_nobody_looks() {
+        let laid = Laid::out(&[]);
+        process(&laid, 10, "x", "D", &[("stack", IN_DRIVER)]);
+        let first = suspects(&laid.tree(), &Host { laid_out: true, ..Host::default() });
+        assert_eq!(first.that_stay(&laid.tree()), Observed::default());
+    }
+
+    #[test]
     fn a_machine_that_is_laid_out_without_processes_was_not_asked() {
         assert!(found(&Laid::out(&[("/proc/devices", "")])).known().unwrap_err().was_not_asked());
     }
@@ -201,7 +218,7 @@ mod tests {
             let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t1\n";
             process(&laid, pid, "x", "D", &[("stack", IN_DRIVER), ("status", status)]);
         }
-        let first = suspects(&laid.tree(), false);
+        let first = suspects(&laid.tree(), &host(false));
         assert!(first.has("x") && !first.has("y"));
         laid.write("/proc/11/status", "voluntary_ctxt_switches:\t8\n");
         laid.unlink("/proc/12/stat");
@@ -214,7 +231,7 @@ mod tests {
     fn the_processes_of_this_machine_are_looked_at_in_time() {
         let tree = Tree::open("/".as_ref(), crate::collect::tree::Kind::Host).unwrap();
         let before = Instant::now();
-        let first = suspects(&tree, false);
+        let first = suspects(&tree, &host(false));
         assert!(before.elapsed() < LONGEST * 5 && first.found.is_empty(), "{first:?}");
     }
 }

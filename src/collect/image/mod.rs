@@ -40,6 +40,8 @@ mod telling;
 pub mod view;
 mod walk;
 
+#[cfg(feature = "cli")]
+pub use contents::packages_of_machine;
 pub use places::Hints;
 #[cfg(feature = "cli")]
 pub use site::packages_of_python;

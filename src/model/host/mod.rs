@@ -20,10 +20,11 @@ mod stack;
 mod stuck;
 #[cfg(feature = "cli")]
 mod unseen;
+mod uvm;
 
 pub use caller::{PathLibrary, Python};
 pub use cuda::CudaStart;
-pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
+pub use driver::{DkmsModule, Driver, DriverLibrary, DriverRoot, Installed, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
 pub use node::{Majors, Node, NodeKind};
 pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
@@ -32,6 +33,7 @@ pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
 pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
 pub use stuck::StuckProcess;
+pub use uvm::UvmSigns;
 
 /// What kind of NVIDIA machine this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -133,6 +135,9 @@ pub struct Host {
     /// What a real `cuInit` came to; `None`: nobody called it, since only `--cuda` does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_start: Option<CudaStart>,
+    /// What explains a CUDA that does not start.
+    #[serde(skip)]
+    pub uvm: UvmSigns,
     /// The caller's environment, as far as it speaks of CUDA.
     #[serde(skip)]
     pub environment: Observed<BTreeMap<String, String>>,
@@ -145,7 +150,7 @@ pub struct Host {
     pub stuck: Observed<Parts<StuckProcess>>,
     /// The Python on the caller's `PATH`; `None`: there is none.
     #[serde(skip_serializing_if = "has_none")]
-    pub python: Observed<Option<Python>>,
+    pub python: Observed<Option<Box<Python>>>,
 }
 
 fn has_none<T>(fact: &Observed<Option<T>>) -> bool {

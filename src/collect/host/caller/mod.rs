@@ -53,7 +53,7 @@ impl Found {
 }
 
 /// Adds it to a machine of which all else was looked at. The directories that variables name may lie on a file system
-/// whose server never answers: a child looks into them.
+/// whose server never answers: a child looks into them, if there is a GPU that they could matter to.
 pub fn add_caller(tree: &Tree, environment: &BTreeMap<String, String>, host: &mut Host, deadline: Instant) {
     let led = if host.laid_out {
         let source = "the caller's environment";
@@ -63,10 +63,13 @@ pub fn add_caller(tree: &Tree, environment: &BTreeMap<String, String>, host: &mu
     } else {
         let shown = environment.iter().filter(|(name, _)| concerns_gpus(name));
         host.environment = Observed::Known(shown.map(|(name, value)| (name.clone(), value.clone())).collect());
+        if host.has_gpu() == Ok(false) {
+            return;
+        }
         look(tree, environment, host, deadline)
     };
     host.library_path = fact("host.library_path", led.library_path);
-    host.python = fact(python::FACT, led.python.map(|found| found.map(Found::into_python)));
+    host.python = fact(python::FACT, led.python.map(|found| found.map(|found| Box::new(found.into_python()))));
 }
 
 fn look(tree: &Tree, environment: &BTreeMap<String, String>, host: &Host, deadline: Instant) -> Led {
@@ -93,7 +96,7 @@ mod tests {
 
     fn of(environment: &[(&str, &str)], laid_out: bool) -> Host {
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let mut host = Host { laid_out, ..Host::default() };
+        let mut host = Host { laid_out, ..crate::model::testing::host(1) };
         let laid = Laid::out(&[("/opt/a/libcuda.so.1", "")]);
         add_caller(&laid.tree(), &environment, &mut host, Instant::now() + Duration::from_secs(20));
         host

@@ -56,19 +56,16 @@ fn look_for_packages(tree: &Tree, environment: &Environment, path: &str) -> Resu
     let base = |version: String| Installed { prefix: parent(parent(&real)).to_owned(), version };
     let configuration = configuration(tree, path)?;
     let version = version_of(base_name(&real)).map(str::to_owned);
-    let (own, of_base) = match configuration {
-        Some((prefix, text)) => {
-            let said = value(&text, "version").or(value(&text, "version_info")).and_then(major_minor);
-            let version = version.or(said).or_else(|| only_version(tree, &prefix));
-            let version = version.ok_or_else(|| Unseen::new(&prefix, "its version cannot be told"))?;
-            let shares = value(&text, "include-system-site-packages").is_some_and(|v| v.eq_ignore_ascii_case("true"));
-            (Installed { prefix, version: version.clone() }, shares.then(|| base(version)))
-        }
-        None => {
-            let version = version.or_else(|| only_version(tree, parent(parent(&real))));
-            let own = base(version.ok_or_else(|| Unseen::new(path, "its version cannot be told"))?);
-            (Installed { prefix: own.prefix.clone(), version: own.version.clone() }, Some(own))
-        }
+    let (own, of_base) = if let Some((prefix, text)) = configuration {
+        let said = value(&text, "version").or(value(&text, "version_info")).and_then(major_minor);
+        let version = version.or(said).or_else(|| only_version(tree, &prefix));
+        let version = version.ok_or_else(|| Unseen::new(&prefix, "its version cannot be told"))?;
+        let shares = value(&text, "include-system-site-packages").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        (Installed { prefix, version: version.clone() }, shares.then(|| base(version)))
+    } else {
+        let version = version.or_else(|| only_version(tree, parent(parent(&real))));
+        let version = version.ok_or_else(|| Unseen::new(path, "its version cannot be told"))?;
+        (base(version.clone()), Some(base(version)))
     };
     let told = variable("PYTHONPATH").split(':').filter(|directory| directory.starts_with('/')).take(MOST);
     let mut all: Vec<String> = told.map(clean).collect();

@@ -21,6 +21,7 @@ mod runtimes;
 #[cfg(test)]
 mod tests;
 
+pub use databases::packages_of_machine;
 pub(super) use packages::of_pip;
 
 /// Packages that were fetched, and are installed elsewhere.
