@@ -31,7 +31,6 @@ fn finds(host: &SimHost, environment: &[(&str, &str)], id: &str, severity: &str,
     let Some(report) = judged(host, environment) else { return };
     let found = finding(&report, id).unwrap_or_else(|| panic!("{environment:?}: no {id} in {report:#}"));
     assert!(found.1 == severity && found.0.contains(words), "{found:?}");
-    assert_ne!(report["verdict"], "fail", "what the caller has set stops no container");
 }
 
 #[test]
