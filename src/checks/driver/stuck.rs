@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     messages: &[STUCK],
     remedy: &[
         Step {
-            action: Action::FreeGpu,
+            action: Action::None,
             text: "Look again in a minute: what waits for a GPU to start goes on by itself.",
             command: Some("ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'"),
         },

@@ -59,6 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
                     "echo 'options nvidia_uvm uvm_disable_hmm=1' > /etc/modprobe.d/nvidia-uvm-hmm.conf; rmmod nvidia_uvm && modprobe nvidia_uvm",
                 ),
             },
+            Step { action: Action::Reboot, text: "To keep HMM: boot with the kernel option nokaslr.", command: None },
             Step { action: Action::UpdateDriver, text: "Update kernel and driver.", command: None },
         ],
         severities: &[Severity::Error],

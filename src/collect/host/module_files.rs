@@ -52,7 +52,8 @@ fn read(tree: &Tree, running: &Observed<String>) -> Result<ModuleFiles, Unseen> 
         }
         files.kernels.insert(kernel, has_nvidia(&found));
     }
-    files.dkms = dkms(tree)?;
+    // it only explains, and where it cannot be read nothing is in doubt
+    files.dkms = dkms(tree).unwrap_or_default();
     Ok(files)
 }
 

@@ -1,6 +1,7 @@
 //! Processes in uninterruptible sleep inside NVIDIA's modules, found without a call into the driver.
 //!
-//! Such a sleep is usual and short: of those that a first look finds only those count that a second one, a second later,
+//! Of a process its first thread counts: to look at every thread of every process takes too long. Such a sleep is usual
+//! and short: of those that a first look finds only those count that a second one, a second later,
 //! finds where they were, without having run in between. Only what the kernel tells of the processes is read, which
 //! never waits for them.
 
