@@ -7,7 +7,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out a world with std and look at the programs from outside")]
 
+mod caller;
 mod closed;
+mod driver;
 mod engines;
 mod explain;
 mod healthcheck;

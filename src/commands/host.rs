@@ -11,7 +11,7 @@ use crate::collect::host::nvml::{Library, Source as _};
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::output::{Failed, deliver, detail, exit_code, rendered};
 use crate::commands::{saved, setting};
-use crate::model::host::{Carried, NvmlGpu, NvmlTrouble};
+use crate::model::host::{Carried, Nvml, NvmlGpu, NvmlTrouble};
 use crate::model::{Container, Facts, Host, Image, Judged, Knowledge, Observed, Place, Report, Verdict};
 use crate::policy::{self, Policy};
 use crate::report::answer::Answer;
@@ -27,6 +27,12 @@ const READABLE: u32 = 0o644;
 /// A GPU that sleeps takes seconds to answer, one that hangs never does.
 const PATIENCE: Duration = Duration::from_secs(4);
 
+/// Where variables of the caller lead is read at once, or lies on a file system that does not answer.
+const CALLER: Duration = Duration::from_secs(1);
+
+/// What the kernel calls this program and its children.
+const OWN_NAME: &str = "gpu-preflight";
+
 /// What this machine came to, before policy.
 pub(crate) struct Asked {
     pub(crate) host: Host,
@@ -41,12 +47,18 @@ pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<A
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
     let mut host = setting::machine(common, &tree, &knowledge);
+    host::add_caller(&tree, &setting::environment(), &mut host, Instant::now() + CALLER);
+    let suspects = host::suspects(&tree, &host);
+    if suspects.has(OWN_NAME) {
+        host.stuck = suspects.that_stay(&tree);
+    }
     if with_nvml {
         ask_nvml(&mut host);
     }
     if with_cuda {
         start_cuda(&mut host);
     }
+    host.stuck = suspects.that_stay(&tree);
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
     let judged = checks::judge(&facts);
@@ -148,6 +160,12 @@ fn write(file: &Path, text: &str) -> Result<(), Failed> {
 /// make nodes. What it says of GPUs that files told of is added to them.
 fn ask_nvml(host: &mut Host) {
     let Some(file) = library(host, "libnvidia-ml") else { return };
+    // One that asked in an earlier run and hangs in the driver cannot be ended: no other is to join it at every run.
+    if host.stuck.seen().is_some_and(|stuck| stuck.items.iter().any(|process| process.name == OWN_NAME)) {
+        let trouble = Some(NvmlTrouble::Late("the call of an earlier run".to_owned()));
+        host.nvml = Some(Nvml { trouble, ..Nvml::default() });
+        return;
+    }
     let nvml = Library { file: file.as_ref() }.read(Instant::now() + PATIENCE);
     if let Observed::Known(gpus) = &mut host.gpus {
         for gpu in gpus {
@@ -244,9 +262,9 @@ mod tests {
     use crate::checks::testing::{World, cdi_spec};
     use crate::collect::container::of_image;
     use crate::collect::host::profile as read;
-    use crate::model::host::{CdiHook, EngineKind, Gpu, Platform, ToolkitConfig};
+    use crate::model::host::{CdiHook, EngineKind, Gpu, Platform, StuckProcess, ToolkitConfig};
     use crate::model::image::Configuration;
-    use crate::model::{ComputeCapability, Observed};
+    use crate::model::{ComputeCapability, Observed, Parts};
 
     /// Saved, and read again.
     fn travelled(host: &Host) -> Host {
@@ -350,6 +368,16 @@ mod tests {
             let before = crate::collect::host::carried(&tree, "a.json", "a.json").unwrap();
             assert_eq!(compare(&before, &host).unwrap(), Comparison::default());
         }
+    }
+
+    #[test]
+    fn where_an_earlier_run_hangs_in_the_driver_nobody_joins_it() {
+        let mut host = crate::model::testing::host(1);
+        let own = StuckProcess { pid: 7, name: OWN_NAME.to_owned(), function: "os_acquire_semaphore".to_owned() };
+        host.stuck = Observed::Known(Parts::whole(vec![own]));
+        ask_nvml(&mut host);
+        start_cuda(&mut host);
+        assert!(matches!(host.nvml.unwrap().trouble, Some(NvmlTrouble::Late(_))) && host.cuda_start.is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::cli::Common;
 use crate::commands::output::Failed;
 use crate::commands::{container, host};
 use crate::model::wording::{cut, fill};
-use crate::model::{Judged, Outcome, Place};
+use crate::model::{Family, Judged, Outcome, Place};
 use crate::report::explained::{Explained, Verified};
 
 /// A check's words are cut here: a line, not a report.
@@ -33,7 +33,9 @@ pub(crate) fn verify(causes: &mut [Explained], target: Option<&Path>, common: &C
 fn verdict(id: &str, of_container: Option<&[Judged]>, of_machine: &[Judged]) -> Verified {
     let is_it = |one: &&Judged| one.check.id == id;
     let container = of_container.and_then(|judged| judged.iter().find(is_it));
-    let machine = of_machine.iter().find(is_it);
+    // the caller's own environment and Python say nothing of a container's
+    let of_caller = |one: &&Judged| matches!(one.family, Family::Environment | Family::Image);
+    let machine = of_machine.iter().find(is_it).filter(|one| of_container.is_none() || !of_caller(one));
     let both = || [container, machine].into_iter().flatten();
     if let Some(failure) = both().find_map(|one| one.judgement.as_ref().ok().and_then(Outcome::failure)) {
         return Verified::Confirmed(cut(&fill(failure.message, &failure.args), WORDS));
@@ -91,6 +93,11 @@ mod tests {
         // that the machine has the node does not say that the container has it
         assert!(matches!(verdict("uvm-node-missing", None, &machine), Verified::Undecided(_)));
         assert_eq!(verdict("toolkit-not-installed", None, &machine), Verified::RuledOut);
+        let hidden = Failure::new(Severity::Warning, "hidden");
+        let caller = [judged("cuda-visible-devices-empty", hidden.found())];
+        let of_its_own = [judged("cuda-visible-devices-empty", Ok(Outcome::Pass))];
+        assert_eq!(verdict("cuda-visible-devices-empty", Some(&of_its_own), &caller), Verified::RuledOut);
+        assert!(matches!(verdict("cuda-visible-devices-empty", None, &caller), Verified::Confirmed(_)));
         for id in ["nouveau-loaded", "docker-is-snap", "torch-load-map-location"] {
             assert!(matches!(verdict(id, None, &machine), Verified::Undecided(_)), "{id}");
         }

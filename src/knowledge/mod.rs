@@ -16,6 +16,10 @@ pub mod cuda_visible_devices;
 pub mod driver_capabilities;
 pub mod driver_files;
 #[cfg(feature = "cli")]
+pub mod driver_functions;
+#[cfg(feature = "cli")]
+pub mod driver_packages;
+#[cfg(feature = "cli")]
 pub mod errors;
 pub mod frameworks;
 pub mod gpus;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::cuda::is_release;
 use super::toolkit::base_name;
 use crate::model::image::{Build, Framework};
-use crate::model::{CudaVersion, Image, Unknown};
+use crate::model::{CudaVersion, Image, Parts, Unknown};
 
 /// What works inside torch, with torch's CUDA.
 const OF_TORCH: [&str; 4] = ["triton", "flash-attn", "bitsandbytes", "vllm"];
@@ -40,6 +40,30 @@ pub struct Needs<'a> {
 pub fn of(image: &Image) -> Result<Needs<'_>, Unknown> {
     let frameworks = image.frameworks.known()?;
     let runtimes = image.runtimes.known()?;
+    let Needs { mut all, complete } = of_frameworks(frameworks);
+    if all.is_empty() {
+        for runtime in runtimes.items.iter().filter(|runtime| !is_of_toolkit(&runtime.source)) {
+            if all.iter().any(|need| need.cuda == &runtime.version) {
+                continue;
+            }
+            let what = match runtime.source.strip_suffix(".dist-info") {
+                Some(package) => base_name(package),
+                None => runtime.source.as_str(),
+            };
+            all.push(Need {
+                what: what.to_owned(),
+                cuda: &runtime.version,
+                sure: false,
+                source: &runtime.source,
+                framework: None,
+            });
+        }
+    }
+    Ok(Needs { all, complete: complete && runtimes.unread.is_empty() })
+}
+
+/// What these frameworks need.
+pub fn of_frameworks(frameworks: &Parts<Framework>) -> Needs<'_> {
     let mut all: Vec<Need<'_>> = Vec::new();
     let mut open = false;
     for framework in frameworks.items.iter().filter(|framework| framework.build != Build::Cpu) {
@@ -60,25 +84,7 @@ pub fn of(image: &Image) -> Result<Needs<'_>, Unknown> {
         let what = format!("{} {}", framework.name, framework.version).trim_end().to_owned();
         all.push(Need { what, cuda, sure: framework.sure, source: &framework.source, framework: Some(framework) });
     }
-    if all.is_empty() {
-        for runtime in runtimes.items.iter().filter(|runtime| !is_of_toolkit(&runtime.source)) {
-            if all.iter().any(|need| need.cuda == &runtime.version) {
-                continue;
-            }
-            let what = match runtime.source.strip_suffix(".dist-info") {
-                Some(package) => base_name(package),
-                None => runtime.source.as_str(),
-            };
-            all.push(Need {
-                what: what.to_owned(),
-                cuda: &runtime.version,
-                sure: false,
-                source: &runtime.source,
-                framework: None,
-            });
-        }
-    }
-    Ok(Needs { all, complete: !open && frameworks.unread.is_empty() && runtimes.unread.is_empty() })
+    Needs { all, complete: !open && frameworks.unread.is_empty() }
 }
 
 /// The CUDA that the image is made of, with where that is said: its variable, or its toolkit's runtime.

@@ -20,6 +20,13 @@ pub const INJECTION: &[Meaning] = &[
     ("CUDA_LAUNCH_BLOCKING", "every kernel launch waits for its end"),
 ];
 
+/// What costs time or memory and breaks nothing. Source: CUDA Programming Guide, "Lazy Loading" (2025-12-15): lazy is
+/// what CUDA does by itself on Linux since 11.7.
+pub const COSTLY: &[Meaning] = &[(
+    "CUDA_MODULE_LOADING",
+    "every program loads all kernels of all its libraries when it starts, which takes longer and more GPU memory",
+)];
+
 /// Limits that a platform sets. Sources: HAMi-core README (Project-HAMi/HAMi-core) for the memory and
 /// SM limits; "Multi-Process Service", environment variables (docs.nvidia.com/deploy/mps) for the rest.
 pub const LIMITS: &[Meaning] = &[
@@ -73,7 +80,7 @@ pub fn video_work(environment: &BTreeMap<String, String>) -> Option<&'static str
 
 /// The first variable of the table that is set to something other than off.
 pub fn set_of(table: &[Meaning], environment: &BTreeMap<String, String>) -> Option<(String, &'static str)> {
-    let named = table.iter().find(|(name, _)| environment.get(*name).is_some_and(|v| is_set(v)));
+    let named = table.iter().find(|(name, _)| environment.get(*name).is_some_and(|v| counts(name, v)));
     if let Some((name, meaning)) = named {
         return Some(((*name).to_owned(), meaning));
     }
@@ -98,8 +105,19 @@ fn is_on(value: &str) -> bool {
     matches!(value, "1" | "true" | "TRUE" | "True")
 }
 
+/// Of the one variable that is not on or off only one value does what the table says.
+fn counts(name: &str, value: &str) -> bool {
+    if name == COSTLY[0].0 { value.trim() == "EAGER" } else { is_set(value) }
+}
+
 fn is_set(value: &str) -> bool {
     !matches!(value.trim(), "" | "0" | "false")
+}
+
+/// A variable that speaks of GPUs or of what their programs load: no other is kept or shown.
+pub fn concerns_gpus(name: &str) -> bool {
+    ["CUDA_", "NVIDIA_", "NVTX_"].iter().any(|start| name.starts_with(start))
+        || matches!(name, "LD_LIBRARY_PATH" | "LD_PRELOAD" | "PYTHONPATH" | "JAX_PLATFORMS")
 }
 
 #[cfg(test)]
@@ -115,6 +133,12 @@ mod tests {
         let found = |pairs: &[(&str, &str)]| set_of(INJECTION, &environment(pairs)).map(|(name, _)| name);
         assert_eq!(found(&[("CUDA_LAUNCH_BLOCKING", "1")]).as_deref(), Some("CUDA_LAUNCH_BLOCKING"));
         assert_eq!(found(&[("CUDA_LAUNCH_BLOCKING", "0"), ("CUDA_INJECTION64_PATH", "")]), None);
+    }
+
+    #[test]
+    fn loading_all_at_once_is_one_value_of_a_variable() {
+        let found = |value| set_of(COSTLY, &environment(&[("CUDA_MODULE_LOADING", value)])).is_some();
+        assert!(found("EAGER") && !found("LAZY") && !found("DEFAULT") && !found(""));
     }
 
     #[test]

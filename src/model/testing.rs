@@ -78,6 +78,7 @@ pub(crate) fn host(gpus: u32) -> Host {
         running: ["nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm"].map(str::to_owned).into(),
         kernels: [("6.1.0-30-amd64".to_owned(), true)].into(),
         signed: Some(true),
+        ..ModuleFiles::default()
     });
     host.driver.root = DriverRoot { path: "/".into(), source: "default".into() };
     host.driver.libraries = known(

@@ -175,7 +175,7 @@ fn one(out: &mut String, number: usize, cause: &Explained, of: usize, detail: De
 }
 
 /// What stands in a step's text for an argument that only a finding has.
-const GENERAL: [(&str, &str); 21] = [
+const GENERAL: [(&str, &str); 23] = [
     ("branch", "the last branch that runs it"),
     ("capability", "X.Y (the GPU's)"),
     ("directory", "the directory"),
@@ -191,16 +191,19 @@ const GENERAL: [(&str, &str); 21] = [
     ("package", "cuda-compat-MAJOR-MINOR"),
     ("packages", "the packages with them"),
     ("platform", "the machine's platform"),
+    ("repair", "remove one of two installations, or build the module that is missing for this kernel"),
     ("smallest", "VERSION (the first that offers the image's CUDA)"),
     ("spec", "the specification"),
     ("then", "nobody reads the requirements then"),
     ("unmet", "the image's requirements"),
     ("version", "of the driver's version"),
+    ("whose", "the container's own"),
     ("way", "--gpus all (docker, nerdctl) or --device nvidia.com/gpu=all (podman)"),
 ];
 
 /// The same in a step's command.
-const IN_COMMANDS: [(&str, &str); 1] = [("register", "nvidia-ctk runtime configure --runtime=ENGINE")];
+const IN_COMMANDS: [(&str, &str); 2] =
+    [("build", "dkms autoinstall -k KERNEL"), ("register", "nvidia-ctk runtime configure --runtime=ENGINE")];
 
 /// What is left out without a finding.
 const LEFT_OUT: [&str; 1] = ["spelling"];

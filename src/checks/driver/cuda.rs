@@ -1,6 +1,9 @@
-//! Does CUDA start? Asked by a real `cuInit`, where somebody wants that.
+//! Does CUDA start? Asked by a real `cuInit`, where somebody wants that: only a code that was really seen is judged, and
+//! each has one cause.
 
+use super::uvm::{Cause, cause};
 use crate::checks::not_applicable;
+use crate::knowledge::cuda::codes;
 use crate::knowledge::cuda_visible_devices::{hides_all, parse};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::CudaStart;
@@ -29,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     judge: does_not_start,
 }];
 
-/// `CUDA_ERROR_NO_DEVICE` (cuda.h).
+/// `CUresult` (cuda.h).
 const NO_DEVICE: u32 = 100;
 
 fn does_not_start(facts: &Facts<'_>) -> Judgement {
@@ -43,9 +46,11 @@ fn does_not_start(facts: &Facts<'_>) -> Judgement {
     let failure = match start {
         CudaStart::Answered(0) => return Ok(Outcome::Pass),
         CudaStart::Answered(NO_DEVICE) if hides_its_gpus(facts)? => return not_applicable(),
-        CudaStart::Answered(code) => {
-            Failure::new(Severity::Error, CODE).arg("code", code).arg("meaning", meaning(*code))
+        // what has a name of its own is said by that
+        CudaStart::Answered(_) if cause(facts).is_some_and(|(_, cause)| cause != Cause::Other) => {
+            return not_applicable();
         }
+        CudaStart::Answered(code) => answered(CODE, *code),
         CudaStart::NotLoaded(why) => Failure::new(Severity::Error, NO_LIBRARY).foreign("why", why),
         CudaStart::Late => Failure::new(Severity::Error, HUNG),
         CudaStart::Died => Failure::new(Severity::Error, DIED),
@@ -53,25 +58,22 @@ fn does_not_start(facts: &Facts<'_>) -> Judgement {
     failure.saw("host.cuda_start", format!("{start:?}"), "cuInit").found()
 }
 
-/// Then no device is what was asked for.
+/// Then no device is what was asked for. On the machine it is the caller's own affair whatever the variable says: wrong
+/// forms of it have checks of their own.
 fn hides_its_gpus(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    if facts.place == Place::Host {
+        return Ok(facts.host.environment.known()?.contains_key("CUDA_VISIBLE_DEVICES"));
+    }
     Ok(facts.container.variable("CUDA_VISIBLE_DEVICES")?.is_some_and(|value| hides_all(&parse(value))))
 }
 
-/// `CUresult` (cuda.h, 12.8), as far as cuInit answers so.
+pub(super) fn answered(message: &'static str, code: u32) -> Failure {
+    Failure::new(Severity::Error, message).arg("code", code).arg("meaning", meaning(code))
+}
+
+/// In the words that programs print, or by its name.
 fn meaning(code: u32) -> &'static str {
-    match code {
-        2 => "out of memory",
-        3 => "initialization error",
-        34 => "stub library",
-        100 => "no device",
-        101 => "invalid device",
-        304 => "OS call failed",
-        802 => "system not yet initialized",
-        803 => "driver and library do not match",
-        804 => "forward compatibility is not for this GPU",
-        _ => "unknown error",
-    }
+    codes::by_number(code).map_or("an unknown code", |row| if row.text.is_empty() { row.driver } else { row.text })
 }
 
 #[cfg(test)]
@@ -105,9 +107,28 @@ mod tests {
     }
 
     #[test]
+    fn a_code_is_said_in_the_words_that_programs_print() {
+        for (code, words) in [(999, "unknown error"), (1, "CUDA_ERROR_INVALID_VALUE"), (77777, "an unknown code")] {
+            assert_eq!(meaning(code), words);
+        }
+    }
+
+    #[test]
     fn who_hides_the_gpus_has_none() {
         let mut world = with(Some(CudaStart::Answered(NO_DEVICE)));
         world.set("CUDA_VISIBLE_DEVICES", "-1");
+        world.silent(ID);
+        world.host.cuda_start = Some(CudaStart::Answered(999));
+        world.failure(ID);
+    }
+
+    #[test]
+    fn what_the_caller_has_hidden_from_himself_is_no_fault_of_the_machine() {
+        let mut world = World::machine(1);
+        world.host.cuda_start = Some(CudaStart::Answered(NO_DEVICE));
+        world.failure(ID);
+        world.host.environment =
+            crate::model::Observed::Known([("CUDA_VISIBLE_DEVICES".to_owned(), "7".to_owned())].into());
         world.silent(ID);
         world.host.cuda_start = Some(CudaStart::Answered(999));
         world.failure(ID);

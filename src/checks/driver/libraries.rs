@@ -10,22 +10,30 @@ use crate::model::{
     Action, Check, Container, DriverVersion, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown,
 };
 
-use super::nvidia_loaded;
+use super::{installed, nvidia_loaded};
 
+pub(super) const MISMATCH: &str = "the loaded nvidia module is {module}, but libnvidia-ml is {library}: the driver was updated \
+                        without a reboot, or two are installed";
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "driver-library-mismatch",
         title: "the NVIDIA libraries and the loaded kernel module are of different versions",
         why: "NVML refuses to talk to a kernel module of another version (\"driver/library version mismatch\"), and with it nvidia-smi and the container toolkit.",
-        messages: &[
-            "the loaded nvidia module is {module}, but libnvidia-ml is {library}: the driver was updated without a reboot, or two are installed",
+        messages: &[MISMATCH, installed::UPDATED, installed::NOT_BUILT, installed::TWO],
+        remedy: &[
+            Step {
+                action: Action::LoadModule,
+                text: "If nothing uses a GPU and no screen hangs on one: load the module of the installed version.",
+                command: Some("rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia"),
+            },
+            Step {
+                action: Action::Reboot,
+                text: "Reboot, so that the module of the installed version is loaded.",
+                command: Some("reboot"),
+            },
+            Step { action: Action::ChangePackages, text: "First {repair}, then reboot.", command: None },
         ],
-        remedy: &[Step {
-            action: Action::Reboot,
-            text: "Reboot, so that the module of the installed version is loaded.",
-            command: Some("reboot"),
-        }],
         severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Hook, Place::Healthcheck],
         judge: mismatch,
@@ -89,6 +97,9 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
         return Ok(Outcome::Pass);
     }
     let path = taken.first().map_or("", |library| library.path.as_str());
+    if let (Subject::Machine, Some(installed)) = (subject, &facts.host.driver.installed) {
+        return installed::of_machine(facts, installed, module, other, path);
+    }
     failure(if by_cdi { Severity::Warning } else { Severity::Error }, module, other, path)
 }
 
@@ -119,22 +130,33 @@ fn mismatch_inside(facts: &Facts<'_>) -> Judgement {
         Some((library, version)) if refuses || others.len() == taken.len() => {
             failure(Severity::Error, module, version, &library.path)
         }
-        None if refuses => Failure::new(Severity::Error, CHECKS[0].messages[0])
+        None if refuses => Failure::new(Severity::Error, MISMATCH)
             .arg("module", module)
             .arg("library", "of another version")
+            .only(&[Action::Reboot])
             .saw("host.nvml.trouble", format!("code {VERSION_MISMATCH}"), "NVML")
             .found(),
         _ => Ok(Outcome::Pass),
     }
 }
 
+/// What a container shows, whose user does not load modules.
 fn failure(severity: Severity, module: &DriverVersion, library: &DriverVersion, source: &str) -> Judgement {
-    Failure::new(severity, CHECKS[0].messages[0])
+    mismatched(severity, MISMATCH, module, library, source).only(&[Action::Reboot]).found()
+}
+
+pub(super) fn mismatched(
+    severity: Severity,
+    message: &'static str,
+    module: &DriverVersion,
+    library: &DriverVersion,
+    source: &str,
+) -> Failure {
+    Failure::new(severity, message)
         .arg("module", module)
         .arg("library", library)
         .saw("host.driver.version", module, "/proc/driver/nvidia/version")
         .saw("host.driver.libraries", library, source)
-        .found()
 }
 
 /// The version of the libnvidia-ml that is mounted into the container under its full name.

@@ -203,7 +203,7 @@ mod tests {
     fn on_the_disk(mut world: World, files: &[&str]) -> World {
         let running = files.iter().map(|f| (*f).to_owned()).collect();
         let kernels = [("6.1.0-30-amd64".to_owned(), !files.is_empty())].into();
-        world.host.driver.module_files = Observed::Known(ModuleFiles { running, kernels, signed: None });
+        world.host.driver.module_files = Observed::Known(ModuleFiles { running, kernels, ..ModuleFiles::default() });
         world
     }
 

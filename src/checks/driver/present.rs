@@ -32,11 +32,18 @@ pub(super) const CHECKS: &[Check] = &[
         title: "the driver does not run one of the GPUs",
         why: "The GPU is on the bus, but the driver could not take it: it is missing from nvidia-smi and from every container. The others work.",
         messages: &["{gpus} on the bus, but not among the {working} that the driver runs{log}"],
-        remedy: &[Step {
-            action: Action::ReplaceHardware,
-            text: "See what the kernel's log says of it; reseat or replace the board if it names a hardware fault.",
-            command: Some("dmesg | grep -i nvrm"),
-        }],
+        remedy: &[
+            Step {
+                action: Action::Reboot,
+                text: "See what the kernel's log says of it, and power the machine off and on.",
+                command: Some("dmesg | grep -i nvrm"),
+            },
+            Step {
+                action: Action::ReplaceHardware,
+                text: "Reseat or replace the board if it does not come back or the log names a hardware fault.",
+                command: None,
+            },
+        ],
         severities: &[Severity::Warning],
         places: &[Place::Host],
         judge: failed_to_initialise,

@@ -7,6 +7,7 @@ use crate::checks::not_applicable;
 use crate::model::host::Platform;
 use crate::model::{Action, Check, Facts, Failure, Host, Judgement, Outcome, Place, Severity, Step, Unknown};
 
+use super::dkms::by_dkms;
 use super::{nvidia_loaded, signature};
 
 /// Checks of this file.
@@ -16,13 +17,13 @@ pub(super) const CHECKS: &[Check] = &[
         title: "no NVIDIA kernel module for the running kernel",
         why: "After a kernel update the driver's module was not built for the new kernel, so it cannot be loaded and no GPU can be used.",
         messages: &[
-            "the driver is installed, but there is no nvidia module for the running kernel {kernel} ({others})",
-            "the newest installed kernel {kernel} has no nvidia module: after the next boot no GPU will work",
+            "the driver is installed, but there is no nvidia module for the running kernel {kernel} ({others}){dkms}",
+            "the newest installed kernel {kernel} has no nvidia module: after the next boot no GPU will work{dkms}",
         ],
         remedy: &[Step {
             action: Action::ChangePackages,
             text: "Build the module for this kernel (its headers must be installed), or boot a kernel that has one.",
-            command: Some("dkms autoinstall -k {kernel}"),
+            command: Some("{build}"),
         }],
         severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Hook],
@@ -83,8 +84,7 @@ fn module_missing(facts: &Facts<'_>) -> Judgement {
     } else {
         format!("there is one for {}", list(others.iter().map(String::as_str)))
     };
-    Failure::new(severity(facts), MODULE_MISSING)
-        .arg("kernel", &kernel)
+    by_dkms(facts.host, &kernel, Failure::new(severity(facts), MODULE_MISSING))
         .arg("others", having)
         .saw("host.kernel", kernel, "/proc/sys/kernel/osrelease")
         .saw("host.module_files", "no nvidia", "/lib/modules")
@@ -122,8 +122,7 @@ fn module_missing_next(facts: &Facts<'_>) -> Judgement {
     let newest = files.kernels.keys().filter(newer).max_by_key(|k| numbers(k));
     match newest.filter(|k| files.kernels.get(running) == Some(&true) && files.kernels.get(*k) == Some(&false)) {
         None => Ok(Outcome::Pass),
-        Some(kernel) => Failure::new(Severity::Warning, MODULE_MISSING_NEXT)
-            .arg("kernel", kernel)
+        Some(kernel) => by_dkms(facts.host, kernel, Failure::new(Severity::Warning, MODULE_MISSING_NEXT))
             .saw("host.kernel", running, "/proc/sys/kernel/osrelease")
             .saw("host.module_files", "no nvidia", format!("/lib/modules/{kernel}"))
             .found(),
@@ -131,7 +130,7 @@ fn module_missing_next(facts: &Facts<'_>) -> Judgement {
 }
 
 /// The numbers in a kernel's release, `6.1.0-30-amd64`: 6, 1, 0, 30. `amd64` is no number of it.
-fn numbers(kernel: &str) -> Vec<u32> {
+pub(super) fn numbers(kernel: &str) -> Vec<u32> {
     kernel.split(['.', '-', '_', '+']).map_while(|part| part.parse().ok()).collect()
 }
 
@@ -188,7 +187,7 @@ pub(super) mod testing {
     pub(in crate::checks::driver) fn on_disk(mut world: World, kernels: &[(&str, bool)]) -> World {
         let running = if kernels.contains(&(RUNNING, true)) { vec!["nvidia".to_owned()] } else { Vec::new() };
         let kernels = kernels.iter().map(|(k, has)| ((*k).to_owned(), *has)).collect();
-        world.host.driver.module_files = Observed::Known(ModuleFiles { running, kernels, signed: None });
+        world.host.driver.module_files = Observed::Known(ModuleFiles { running, kernels, ..ModuleFiles::default() });
         world
     }
 

@@ -13,10 +13,11 @@ mod visible;
 /// Its checks, in the catalogue's order.
 pub const CHECKS: &[&[Check]] = &[visible::CHECKS, loader::CHECKS, platform::CHECKS];
 
-/// The environment that is judged: the machine's, or that of a container to which a GPU was given.
+/// The environment that is judged: the caller's on a machine with a GPU, or that of a container to which one was given.
 fn judged<'a>(facts: &Facts<'a>) -> Result<Option<&'a BTreeMap<String, String>>, Unknown> {
     if facts.place == Place::Host {
-        return facts.host.environment.known().map(Some);
+        let environment = facts.host.environment.known()?;
+        return Ok((facts.host.has_gpu() != Ok(false)).then_some(environment));
     }
     let container = facts.container;
     match container.gpu_given.known()? {
@@ -24,4 +25,9 @@ fn judged<'a>(facts: &Facts<'a>) -> Result<Option<&'a BTreeMap<String, String>>,
         Given::None | Given::Vm => Ok(None),
         _ => container.environment.known().map(Some),
     }
+}
+
+/// Whose environment that is, as facts have it.
+fn subject(facts: &Facts<'_>) -> &'static str {
+    if facts.place == Place::Host { "host" } else { "container" }
 }

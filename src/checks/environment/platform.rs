@@ -2,7 +2,7 @@
 
 use super::judged;
 use crate::checks::not_applicable;
-use crate::knowledge::variables::{INJECTION, LIMITS, Meaning, set_of};
+use crate::knowledge::variables::{COSTLY, INJECTION, LIMITS, Meaning, set_of};
 use crate::model::Facts;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 
@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "Programs work slower, load a foreign library into CUDA, or hang when they fail.",
         messages: &[SET],
         remedy: &[Step { action: Action::ChangeEnvironment, text: "Unset {name}, unless it is meant.", command: None }],
-        severities: &[Severity::Warning],
+        severities: &[Severity::Warning, Severity::Note],
         places: &[Place::Hook, Place::Host],
         judge: injection_variables_set,
     },
@@ -36,24 +36,27 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn injection_variables_set(facts: &Facts<'_>) -> Judgement {
-    set(facts, INJECTION)
+    match set(facts, INJECTION, Severity::Warning)? {
+        Outcome::Pass => set(facts, COSTLY, Severity::Note),
+        outcome => Ok(outcome),
+    }
 }
 
 fn limit_set(facts: &Facts<'_>) -> Judgement {
-    set(facts, LIMITS)
+    set(facts, LIMITS, Severity::Warning)
 }
 
-fn set(facts: &Facts<'_>, table: &[Meaning]) -> Judgement {
+fn set(facts: &Facts<'_>, table: &[Meaning], severity: Severity) -> Judgement {
     let Some(environment) = judged(facts)? else { return not_applicable() };
     let Some((name, meaning)) = set_of(table, environment) else { return Ok(Outcome::Pass) };
     let value = environment.get(&name).map_or("", String::as_str);
-    Failure::new(Severity::Warning, SET).arg("name", &name).foreign("value", value).arg("meaning", meaning).found()
+    Failure::new(severity, SET).arg("name", &name).foreign("value", value).arg("meaning", meaning).found()
 }
 
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{World, unseen};
-    use crate::model::Observed;
+    use crate::model::{Observed, Severity};
 
     const ROWS: [(&str, &str, &str); 3] = [
         ("injection-variables-set", "CUDA_INJECTION64_PATH", "/opt/libtrace.so"),
@@ -76,11 +79,23 @@ mod tests {
     }
 
     #[test]
+    fn what_only_costs_time_is_a_note() {
+        let mut world = World::cdi(1);
+        world.set("CUDA_MODULE_LOADING", "EAGER");
+        assert_eq!(world.failure("injection-variables-set").severity, Severity::Note);
+        world.set("CUDA_LAUNCH_BLOCKING", "1");
+        assert_eq!(world.failure("injection-variables-set").severity, Severity::Warning);
+    }
+
+    #[test]
     fn without_a_gpu_nobody_cares_and_what_nobody_saw_is_unknown() {
         for (id, name, value) in ROWS {
             let mut world = World::plain();
             world.set(name, value);
             world.silent(id);
+            let mut bare = World { host: crate::model::testing::bare_host(), ..World::machine(0) };
+            bare.host.environment = Observed::Known([(name.to_owned(), value.to_owned())].into());
+            bare.silent(id);
             let mut world = World::cdi(1);
             world.container.environment = unseen();
             world.unknown(id);

@@ -21,7 +21,7 @@ const MIG_NAME: &str =
 
 const COUNT_FROM_ZERO: Step = Step {
     action: Action::ChangeEnvironment,
-    text: "Unset CUDA_VISIBLE_DEVICES, or count the container's own GPUs from 0.",
+    text: "Unset CUDA_VISIBLE_DEVICES, or count {whose} GPUs from 0.",
     command: None,
 };
 
@@ -105,14 +105,16 @@ fn out_of_range(facts: &Facts<'_>) -> Judgement {
             _ => continue,
         };
         let first = place == 0;
+        let on_host = facts.place == Place::Host;
         let severity = if gpus.in_parts { Severity::Warning } else { severity(facts, first)? };
         let count = if gpus.count == 1 { "1 GPU".to_owned() } else { format!("{} GPUs", gpus.count) };
         let failure = Failure::new(severity, message)
             .foreign("value", value)
             .arg("count", count)
-            .arg("where", if facts.place == Place::Host { "this machine" } else { "the container" })
+            .arg("where", if on_host { "this machine" } else { "the container" })
+            .arg("whose", if on_host { "this machine's" } else { "the container's own" })
             .arg("effect", effect(first))
-            .saw("container.environment.CUDA_VISIBLE_DEVICES", value, "environment");
+            .saw(format!("{}.environment.CUDA_VISIBLE_DEVICES", super::subject(facts)), value, "environment");
         return match message {
             INDEX => failure.arg("entry", entry).found(),
             _ => failure.foreign("entry", entry).found(),

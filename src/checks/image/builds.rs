@@ -1,12 +1,13 @@
-//! What the frameworks in the image were built for, beside each other.
+//! What the frameworks in the image, or of the machine's Python, were built for, beside each other.
 
 use super::meant;
-use super::needs;
+use super::needs::{self, Need};
+use super::python;
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::image::{Build, Framework, Manager, Package};
-use crate::model::{Facts, Unknown};
+use crate::model::{Facts, Parts};
 
 const CPU: &str = "{what} in the image is a build for the processor: it will not use a GPU";
 const COVERED: &str = "{package} is in the image, and {what}'s files are those of the build for the processor, installed \
@@ -17,30 +18,30 @@ const MIX: &str = "frameworks in the image are built for several major versions 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "framework-is-cpu-build",
-        title: "the framework in the image is a build for the processor alone",
+        title: "the framework is a build for the processor alone",
         why: "Torch not compiled with CUDA enabled, or no word at all: it runs on the CPU.",
-        messages: &[CPU, COVERED],
+        messages: &[CPU, COVERED, python::CPU],
         remedy: &[Step {
             action: Action::ChangePackages,
             text: "Install its build for CUDA: {install}.",
             command: None,
         }],
         severities: &[Severity::Warning, Severity::Note],
-        places: &[Place::Hook, Place::Image],
+        places: &[Place::Hook, Place::Image, Place::Host],
         judge: cpu_build,
     },
     Check {
         id: "framework-cuda-major-mix",
         title: "frameworks for several major versions of CUDA lie side by side",
         why: "One of them misses its libraries: libcublasLt.so.11 cannot be opened, or another's are loaded.",
-        messages: &[MIX],
+        messages: &[MIX, python::MIX],
         remedy: &[Step {
             action: Action::ChangePackages,
             text: "Install them for one major version of CUDA, or in environments of their own.",
             command: None,
         }],
         severities: &[Severity::Warning],
-        places: &[Place::Hook, Place::Image],
+        places: &[Place::Hook, Place::Image, Place::Host],
         judge: major_mix,
     },
 ];
@@ -50,6 +51,9 @@ fn name(framework: &Framework) -> String {
 }
 
 fn cpu_build(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Host {
+        return python::cpu_build(facts);
+    }
     if !meant::has_gpu(facts)? || meant::is_for_cpu(facts)? {
         return not_applicable();
     }
@@ -58,23 +62,27 @@ fn cpu_build(facts: &Facts<'_>) -> Judgement {
     // The files of both lie in one directory, and those that were installed last are there.
     let covered = |f: &&Framework| f.build == Build::Cpu && f.name.strip_suffix("-gpu").is_some();
     if let Some(framework) = frameworks.items.iter().find(covered) {
-        return found(severity, COVERED, framework).foreign("package", &framework.name).found();
+        return found(severity, COVERED, framework, "image").foreign("package", &framework.name).found();
     }
     let counts = |f: &&Framework| f.sure || (facts.place == Place::Image && f.name == "jaxlib" && !is_of_conda(f));
-    // OpenVINO has nothing else, and whoever has it beside another uses that one for the GPU.
-    let for_cpu = |f: &&Framework| f.build == Build::Cpu && f.name != "openvino" && counts(f);
-    let Some(framework) = frameworks.items.iter().find(for_cpu) else { return not_applicable() };
-    if frameworks.items.iter().any(|other| other.build != Build::Cpu) || !frameworks.unread.is_empty() {
-        return not_applicable();
-    }
+    let Some(framework) = alone_for_cpu(frameworks, counts) else { return not_applicable() };
     // what does not say it of itself, and is a choice where nobody speaks of a GPU
     if !framework.sure && !meant::is_for_gpu(facts)? {
         return not_applicable();
     }
-    found(severity, CPU, framework).found()
+    found(severity, CPU, framework, "image").found()
 }
 
-fn found(severity: Severity, message: &'static str, framework: &Framework) -> Failure {
+/// The framework that is for the processor, where none is for a GPU. `OpenVINO` has nothing else, and whoever has it
+/// beside another uses that one for the GPU.
+pub(super) fn alone_for_cpu(frameworks: &Parts<Framework>, counts: impl Fn(&&Framework) -> bool) -> Option<&Framework> {
+    let for_cpu = |f: &&Framework| f.build == Build::Cpu && f.name != "openvino" && counts(f);
+    let framework = frameworks.items.iter().find(for_cpu)?;
+    let alone = frameworks.items.iter().all(|other| other.build == Build::Cpu) && frameworks.unread.is_empty();
+    alone.then_some(framework)
+}
+
+pub(super) fn found(severity: Severity, message: &'static str, framework: &Framework, whose: &str) -> Failure {
     let what = name(framework);
     let install = match framework.name.as_str() {
         "torch" => "from https://download.pytorch.org/whl/cu126, say",
@@ -85,7 +93,7 @@ fn found(severity: Severity, message: &'static str, framework: &Framework) -> Fa
         _ => "as its project says",
     };
     Failure::new(severity, message).foreign("what", &what).arg("install", install).saw(
-        "image.frameworks",
+        format!("{whose}.frameworks"),
         what,
         framework.source.clone(),
     )
@@ -97,28 +105,52 @@ fn is_of_conda(framework: &Framework) -> bool {
 }
 
 fn major_mix(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Host {
+        return python::major_mix(facts);
+    }
     if !meant::has_gpu(facts)? {
         return not_applicable();
     }
-    if let Some(failure) = by_packages(facts)? {
-        return failure.found();
+    let frameworks = &facts.image.frameworks.known()?.items;
+    let packages = facts.image.packages.seen().map_or(&[][..], |packages| &packages.items);
+    let mix = match by_packages(packages, frameworks) {
+        Some(mix) => Some(mix),
+        None => by_needs(&needs::of(facts)?.all),
+    };
+    mix.map_or(Ok(Outcome::Pass), |mix| mix.said(MIX, "image").found())
+}
+
+/// What lies side by side for several majors.
+pub(super) struct Mix {
+    what: String,
+    fact: &'static str,
+    source: String,
+}
+
+impl Mix {
+    /// `whose`: what has them among the facts.
+    pub(super) fn said(self, message: &'static str, whose: &str) -> Failure {
+        let fact = format!("{whose}.{}", self.fact);
+        Failure::new(Severity::Warning, message).foreign("what", &self.what).saw(fact, self.what, self.source)
     }
-    let needs = needs::of(facts)?;
-    // Those in one directory are meant for one program; environments of their own may differ.
-    let mut sets: Vec<(&str, Vec<&needs::Need<'_>>)> = Vec::new();
-    let counts = |need: &&needs::Need<'_>| need.framework.is_some_and(|framework| framework.name != "ollama");
-    for need in needs.all.iter().filter(counts) {
+}
+
+/// Frameworks for several majors. Those in one directory are meant for one program; environments of their own may
+/// differ.
+pub(super) fn by_needs(needs: &[Need<'_>]) -> Option<Mix> {
+    let mut sets: Vec<(&str, Vec<&Need<'_>>)> = Vec::new();
+    let counts = |need: &&Need<'_>| need.framework.is_some_and(|framework| framework.name != "ollama");
+    for need in needs.iter().filter(counts) {
         let place = environment_of(need.source);
         match sets.iter_mut().find(|(known, _)| *known == place) {
             Some((_, set)) => set.push(need),
             None => sets.push((place, vec![need])),
         }
     }
-    let mixed = sets.iter().find(|(_, set)| {
+    let (place, set) = sets.iter().find(|(_, set)| {
         let first = set.first().map(|need| need.cuda.number(0));
         set.iter().any(|need| Some(need.cuda.number(0)) != first)
-    });
-    let Some((place, set)) = mixed else { return Ok(Outcome::Pass) };
+    })?;
     let mut majors: Vec<u32> = Vec::new();
     let firsts = set.iter().filter(|need| {
         let is_first = !majors.contains(&need.cuda.number(0));
@@ -129,34 +161,25 @@ fn major_mix(facts: &Facts<'_>) -> Judgement {
     let what = firsts.map(|need| format!("{} for CUDA {}{}", need.what, need.cuda, as_a_rule(need.sure)));
     let what: Vec<String> = what.collect();
     let what = list(what.iter().map(String::as_str));
-    Failure::new(Severity::Warning, MIX)
-        .foreign("what", &what)
-        .saw("image.frameworks", what, (*place).to_owned())
-        .found()
+    Some(Mix { what, fact: "frameworks", source: (*place).to_owned() })
 }
 
 /// Packages of one environment that cannot be used together: the same library for two majors, and what works inside
 /// torch for another major than torch.
-fn by_packages(facts: &Facts<'_>) -> Result<Option<Failure>, Unknown> {
-    let Some(packages) = facts.image.packages.seen() else { return Ok(None) };
-    let of_pip = || packages.items.iter().filter(|package| package.manager == Manager::Pip);
-    let mix = |one: &Package, other: &Package| {
-        let what = list(
-            [one, other].map(|package| format!("{} {}", package.name, package.version)).iter().map(String::as_str),
-        );
-        Failure::new(Severity::Warning, MIX).foreign("what", &what).saw("image.packages", what, one.source.clone())
-    };
+pub(super) fn by_packages(packages: &[Package], frameworks: &[Framework]) -> Option<Mix> {
+    let of_pip = || packages.iter().filter(|package| package.manager == Manager::Pip);
     let beside = |one: &Package, other: &Package| environment_of(&one.source) == environment_of(&other.source);
+    let mix = |what, source: &str| Mix { what, fact: "packages", source: source.to_owned() };
     for package in of_pip() {
         let Some((base, major)) = library_of(package) else { continue };
         let other = of_pip().find(|other| {
             beside(package, other) && library_of(other).is_some_and(|(same, of)| same == base && of != major)
         });
         if let Some(other) = other {
-            return Ok(Some(mix(package, other)));
+            let both = [package, other].map(|package| format!("{} {}", package.name, package.version));
+            return Some(mix(list(both.iter().map(String::as_str)), &package.source));
         }
     }
-    let frameworks = &facts.image.frameworks.known()?.items;
     for torch in frameworks.iter().filter(|framework| framework.name == "torch") {
         let Some(cuda) = &torch.cuda else { continue };
         let inside = of_pip().find(|package| {
@@ -166,11 +189,10 @@ fn by_packages(facts: &Facts<'_>) -> Result<Option<Failure>, Unknown> {
         });
         if let Some(package) = inside {
             let what = format!("{} and {} {}", name(torch), package.name, package.version);
-            let failure = Failure::new(Severity::Warning, MIX).foreign("what", &what);
-            return Ok(Some(failure.saw("image.packages", what, package.source.clone())));
+            return Some(mix(what, &package.source));
         }
     }
-    Ok(None)
+    None
 }
 
 /// Packages that are compiled against torch and its CUDA, and say for which.

@@ -14,6 +14,7 @@ mod libcuda;
 mod meant;
 mod missing;
 mod needs;
+mod python;
 mod require;
 mod share;
 mod start;

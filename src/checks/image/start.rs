@@ -4,6 +4,7 @@ use super::gpus;
 use super::libcuda::{self, Loaded, Winner, is_barred};
 use super::meant;
 use super::needs::{self, Need};
+use super::python;
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::knowledge::cuda::{Answer, Start};
@@ -40,12 +41,12 @@ const NEWER_DRIVER: Step =
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "framework-cuda-newer-than-driver",
-        title: "a framework in the image was built for a newer CUDA than the driver runs",
+        title: "a framework was built for a newer CUDA than the driver runs",
         why: "CUDA driver version is insufficient for CUDA runtime version (35), or a silent fall to the CPU.",
-        messages: &[TOO_NEW, TOO_NEW_ALONE, MAY_BE_TOO_NEW],
+        messages: &[TOO_NEW, TOO_NEW_ALONE, MAY_BE_TOO_NEW, python::TOO_NEW, python::MAY_BE_TOO_NEW],
         remedy: &[INSTALL, OLDER_BUILD, COMPAT],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Image, Place::Healthcheck],
+        places: &[Place::Hook, Place::Image, Place::Healthcheck, Place::Host],
         judge: framework,
     },
     Check {
@@ -150,12 +151,12 @@ fn said(version: Option<&DriverVersion>, cuda: &CudaVersion) -> String {
 }
 
 /// A driver that no table has is at least newer than this.
-fn newer_than(answer: &Answer<DriverVersion>) -> String {
+pub(super) fn newer_than(answer: &Answer<DriverVersion>) -> String {
     if answer.by_rule { format!("newer than {}", answer.value) } else { format!("{} or newer", answer.value) }
 }
 
 /// What builds run here: the major from 11 on, by minor-version compatibility, else up to the version itself.
-fn older_build(offered: &CudaVersion) -> String {
+pub(super) fn older_build(offered: &CudaVersion) -> String {
     if offered.number(0) >= 11 { format!("{} or older", offered.number(0)) } else { format!("{offered} or older") }
 }
 
@@ -181,6 +182,9 @@ fn fitting(facts: &Facts<'_>, loaded: &Loaded<'_>, cuda: &CudaVersion) -> &'stat
 }
 
 fn framework(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Host {
+        return python::too_new(facts);
+    }
     let Some(judged) = judged(facts)? else { return not_applicable() };
     let needs = needs::of(facts)?;
     if needs.all.is_empty() {

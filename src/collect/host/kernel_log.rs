@@ -49,9 +49,11 @@ fn last_of_each<'a>(lines: impl DoubleEndedIterator<Item = &'a str>) -> Vec<Stri
 }
 
 /// Besides the driver's own lines, those of modules that were turned away for their signature, which do
-/// not always name the module, and the kernel's first line at each boot.
+/// not always name the module, the kernel's first line at each boot, and its last one of a sleep.
 fn is_of_the_driver(line: &str) -> bool {
-    ["NVRM", "nvidia", "NVIDIA", "nouveau", "Xid"].iter().any(|word| line.contains(word))
+    ["NVRM", "nvidia", "NVIDIA", "nouveau", "Xid", "PM: suspend exit", "PM: hibernation: hibernation exit"]
+        .iter()
+        .any(|word| line.contains(word))
         || ["Linux version ", "is rejected", "rejected by service", "module verification failed"]
             .iter()
             .any(|words| line.contains(words))

@@ -88,8 +88,7 @@ pub fn libraries(
             foreign: BTreeSet::new(),
             on_path: BTreeSet::new(),
         };
-        let usual = ON_PATH.into_iter().map(str::to_owned);
-        for directory in first.iter().cloned().chain(usual).chain(configured(&below, "/etc/ld.so.conf")) {
+        for directory in first.iter().cloned().chain(search_path(&below)) {
             found.look_into(&directory, &LIBRARIES, true)?;
         }
         for directory in BESIDES {
@@ -107,6 +106,11 @@ pub fn libraries(
         Ok(libraries)
     };
     fact("host.driver.libraries", read())
+}
+
+/// Where every program's loader looks, whatever its environment says.
+pub(super) fn search_path(tree: &Tree) -> impl Iterator<Item = String> {
+    ON_PATH.into_iter().map(str::to_owned).chain(configured(tree, "/etc/ld.so.conf"))
 }
 
 /// The libraries of a tree, each file once however many links and directories lead to it.
@@ -146,7 +150,7 @@ impl Found<'_> {
             if self.foreign.contains(&stat.identity) {
                 continue;
             }
-            if !self.is_for_this_processor(&path)? {
+            if !is_for_processor(self.tree, &path, self.architecture)? {
                 self.foreign.insert(stat.identity);
                 continue;
             }
@@ -158,29 +162,29 @@ impl Found<'_> {
         }
         Ok(())
     }
+}
 
-    /// Multilib directories hold libraries for another processor, often left behind by an update. An
-    /// empty or foreign file is kept: it is what a loader would stumble over.
-    fn is_for_this_processor(&self, path: &str) -> Result<bool, Unseen> {
-        let mut head = [0; 20];
-        let Some(mut file) = self.tree.file(path)? else { return Ok(false) };
-        if file.read_exact(&mut head).is_err() {
-            return Ok(true);
-        }
-        let [0x7f, b'E', b'L', b'F', class, .., low, high] = head else { return Ok(true) };
-        let wanted = match self.architecture {
-            Some("x86_64") => 62,
-            Some("aarch64") => 183,
-            Some("ppc64le") => 21,
-            _ => return Ok(class == 2),
-        };
-        Ok(class == 2 && u16::from_le_bytes([low, high]) == wanted)
+/// Multilib directories hold libraries for another processor, often left behind by an update. An
+/// empty or foreign file is kept: it is what a loader would stumble over.
+pub(super) fn is_for_processor(tree: &Tree, path: &str, architecture: Option<&str>) -> Result<bool, Unseen> {
+    let mut head = [0; 20];
+    let Some(mut file) = tree.file(path)? else { return Ok(false) };
+    if file.read_exact(&mut head).is_err() {
+        return Ok(true);
     }
+    let [0x7f, b'E', b'L', b'F', class, .., low, high] = head else { return Ok(true) };
+    let wanted = match architecture {
+        Some("x86_64") => 62,
+        Some("aarch64") => 183,
+        Some("ppc64le") => 21,
+        _ => return Ok(class == 2),
+    };
+    Ok(class == 2 && u16::from_le_bytes([low, high]) == wanted)
 }
 
 /// The path of the file that a link leads to, as far as the links are written: for people to read. The
 /// file itself is told by its identity.
-fn end_of_links(tree: &Tree, mut path: String) -> Result<String, Unseen> {
+pub(super) fn end_of_links(tree: &Tree, mut path: String) -> Result<String, Unseen> {
     for _ in 0..HOPS {
         let Some(target) = tree.link(&path)? else { break };
         let target = target.to_string_lossy().into_owned();

@@ -96,6 +96,13 @@ pub(super) mod testing {
             std::fs::write(path, text).unwrap();
         }
 
+        /// A file that everybody may execute.
+        pub(in crate::collect::host) fn program(&self, path: &str, text: &str) {
+            use std::os::unix::fs::PermissionsExt as _;
+            self.write(path, text);
+            std::fs::set_permissions(self.path(path), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+
         pub(in crate::collect::host) fn directory(&self, path: &str) {
             std::fs::create_dir_all(self.path(path)).unwrap();
         }

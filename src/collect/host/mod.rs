@@ -10,13 +10,18 @@ use crate::collect::tree::Tree;
 use crate::model::observed::LEFT_OUT;
 use crate::model::{Host, Observed};
 
+#[cfg(feature = "cli")]
+mod caller;
 mod cdi;
 #[cfg(feature = "cli")]
 pub mod cuda;
 mod devices;
+mod dkms;
 mod driver;
 mod engines;
 mod gpus;
+#[cfg(feature = "cli")]
+mod installed;
 mod kernel_log;
 mod kubelet;
 mod libraries;
@@ -35,10 +40,15 @@ mod profile;
 mod registration;
 mod services;
 mod sockets;
+#[cfg(feature = "cli")]
+mod stuck;
 #[cfg(test)]
 mod tests;
 mod toolkit;
+mod uvm;
 
+#[cfg(feature = "cli")]
+pub use caller::add_caller;
 pub use cdi::cdi;
 pub use devices::dev_char;
 pub use driver::banner;
@@ -57,6 +67,8 @@ pub use profile::{LIMIT as MOST_PROFILE, carried, profile};
 #[cfg(feature = "cli")]
 pub use registration::{docker_root, registration};
 pub use services::{cdi_refresh, device_list_strategy, docker_desktop};
+#[cfg(feature = "cli")]
+pub use stuck::suspects;
 pub use toolkit::toolkit;
 
 /// How long the GPUs' `information` files may take, all of them together: the driver answers at once for
@@ -108,6 +120,7 @@ pub fn inside(tree: &Tree, options: &Options, libraries_first: &[String], deadli
     }
     let architecture = host.architecture.seen().map(String::as_str);
     host.driver.libraries = libraries(tree, &host.driver.root, architecture, libraries_first);
+    host.uvm = uvm::signs(tree);
     host
 }
 
@@ -158,6 +171,8 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     host.driver.module_options = module_options(tree);
     host.driver.module_files = module_files(tree, &host.kernel);
     host.driver.libraries = libraries(tree, &host.driver.root, host.architecture.seen().map(String::as_str), &[]);
+    #[cfg(feature = "cli")]
+    installed::add(tree, host);
     host.toolkit = toolkit(tree);
     host.engines = engines(tree);
     host.cdi = cdi(tree, &host.engines);
@@ -168,6 +183,7 @@ fn look_closely(tree: &Tree, host: &mut Host) {
     host.docker_desktop = docker_desktop(tree);
     host.cdi_refresh = cdi_refresh(tree);
     host.device_list_strategy = device_list_strategy(tree);
+    host.uvm = uvm::signs(tree);
 }
 
 fn leave_out(host: &mut Host, reason: &str) {

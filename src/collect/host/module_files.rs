@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
-use super::look::{each_line, ending, fact, names, names_if_there};
+use super::dkms::dkms;
+use super::look::{each_line, ending, fact, names, names_if_there, seems_there};
 use crate::collect::tree::Tree;
 use crate::model::host::{ModuleFiles, NodeKind};
 use crate::model::{Observed, Unseen};
@@ -46,9 +47,23 @@ fn read(tree: &Tree, running: &Observed<String>) -> Result<ModuleFiles, Unseen> 
             files.running.dedup();
             files.signed = signed(tree, &found);
         }
+        if seems_there(tree, &format!("{root}/build/Makefile")) {
+            files.headers.insert(kernel.clone());
+        }
         files.kernels.insert(kernel, has_nvidia(&found));
     }
+    // it only explains, and where it cannot be read nothing is in doubt
+    files.dkms = dkms(tree).unwrap_or_default();
     Ok(files)
+}
+
+/// The one file that is `nvidia` for a kernel; `None`: there is none, or several.
+#[cfg(feature = "cli")]
+pub(super) fn file_of(tree: &Tree, kernel: &str) -> Option<String> {
+    let found = of_kernel(tree, &format!("/lib/modules/{kernel}")).ok()?;
+    let mut files = found.into_iter().filter(|(module, _)| *module == "nvidia");
+    let (_, path) = files.next()?;
+    files.next().is_none().then_some(path)
 }
 
 /// Files first: `modules.dep` may be older than they are. It names those in places nobody thought of.

@@ -30,6 +30,8 @@ mod python;
 mod reach;
 mod runtime;
 #[cfg(feature = "cli")]
+mod site;
+#[cfg(feature = "cli")]
 pub mod source;
 mod survey;
 #[cfg(feature = "cli")]
@@ -38,7 +40,11 @@ mod telling;
 pub mod view;
 mod walk;
 
+#[cfg(feature = "cli")]
+pub use contents::packages_of_machine;
 pub use places::Hints;
+#[cfg(feature = "cli")]
+pub use site::packages_of_python;
 pub use survey::{Survey, survey};
 
 /// Dynamic loaders where the psABIs put them, glibc's and musl's. 64-bit first: an image for amd64 may

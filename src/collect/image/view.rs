@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use super::binary::{self, Binary};
-use super::condense::{Condenser, Database};
+use super::condense::{Database, condensed};
 use crate::collect::files::{Files, Found};
 use crate::collect::paths::clean;
 use crate::collect::tree::Tree;
@@ -20,9 +19,6 @@ use crate::model::image::CompatNote;
 const HOPS: usize = 40;
 /// Bytes of them together, as of a path.
 const MOST_FOLLOWED: usize = 4096;
-
-/// A database of packages that lies unpacked; the largest have some hundred megabytes.
-const MOST_DATABASE: u64 = 1 << 30;
 
 /// What stands at a path of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,16 +161,7 @@ impl View {
             return Some(String::from_utf8_lossy(bytes).into_owned());
         }
         let Content::InPlace = entry.content else { return None };
-        let mut file = self.layers.get(entry.layer)?.as_ref()?.file(real).ok()??.take(MOST_DATABASE);
-        let mut condenser = Condenser::new(database);
-        let mut buffer = vec![0; 128 << 10];
-        loop {
-            match file.read(&mut buffer) {
-                Ok(0) => return Some(condenser.finish()),
-                Ok(count) => condenser.push(&buffer[..count]),
-                Err(_) => return None,
-            }
-        }
+        condensed(self.layers.get(entry.layer)?.as_ref()?.file(real).ok()??, database)
     }
 
     fn is_directory(&self, real: &str) -> bool {

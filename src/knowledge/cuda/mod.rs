@@ -11,6 +11,7 @@ use crate::model::knowledge::{Knowledge, Major, Toolkit};
 use crate::model::{CudaVersion, DriverVersion, Release};
 
 mod branches;
+pub mod codes;
 #[cfg(feature = "cli")]
 mod libraries;
 mod toolkits;

@@ -5,7 +5,6 @@
 //! those collected for this project until 2026-11 show it (nvidia-container-toolkit, nvidia-docker,
 //! k8s-device-plugin, pytorch, vllm, ollama, Paddle and others); other lines of the same log move it (`context`).
 
-pub mod codes;
 pub mod context;
 pub mod numbers;
 pub mod nvml;

@@ -1,6 +1,7 @@
 //! Error numbers and names of numbers in a line.
 
-use super::{Code, codes, nvml};
+use super::{Code, nvml};
+use crate::knowledge::cuda::codes;
 
 /// Words that a line with a number has: only such lines are read again. In lower case.
 pub const ANCHORS: &[&str] = &[

@@ -76,6 +76,10 @@ pub const SIGNS: &[Sign] = &[
     sign("gpu-memory-occupied", "nvidia-smi shows most of the memory in use before the program starts.", &[HOST, "nvidia-smi"]),
     sign("gpu-exclusive-busy", "nvidia-smi shows E. Process or Prohibited in the column Compute M., and another process is on the GPU.", &[HOST, "nvidia-smi --query-gpu=index,compute_mode --format=csv"]),
     sign("persistence-off", "The first nvidia-smi after a pause takes seconds, the next one does not.", &["nvidia-smi --query-gpu=index,persistence_mode --format=csv"]),
+    sign("uvm-broken-after-resume", "It fails on the host too, worked before the machine slept, and works again after nvidia_uvm was reloaded.", &["gpu-preflight host --cuda", "journalctl -b | grep -i -E 'suspend|resume|PM:'"]),
+    sign("uvm-hmm-open-module", "It fails on the host too, the module is the open one, and works with uvm_disable_hmm=1.", &["gpu-preflight host --cuda", "cat /sys/module/nvidia_uvm/parameters/uvm_disable_hmm"]),
+    sign("process-stuck-in-driver", "ps shows a process in state D with a kernel stack in nvidia.", &[HOST, "ps -eo pid,stat,wchan:32,comm | awk '$2 ~ /D/'"]),
+    sign("igpu-dgpu-order", "The GPUs differ, and the wrong one is used.", &[HOST, "nvidia-smi -L"]),
     // stack
     sign("toolkit-not-installed", "nvidia-ctk is not on the machine.", &[HOST, "nvidia-ctk --version"]),
     sign("nvidia-container-cli-missing", "nvidia-ctk may be there; nvidia-container-cli is not.", &[HOST, "nvidia-container-cli --version"]),

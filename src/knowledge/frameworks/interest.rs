@@ -3,7 +3,7 @@
 use super::normalised;
 
 /// Beginnings of names, as pip, conda, dpkg and rpm have them, with underscores.
-const BEGINNINGS: [&str; 54] = [
+const BEGINNINGS: [&str; 55] = [
     "apex",
     "bitsandbytes",
     "cuda",
@@ -34,6 +34,7 @@ const BEGINNINGS: [&str; 54] = [
     "libnvinfer",
     "libnvjitlink",
     "libnvjpeg",
+    "libnvidia",
     "libnvonnxparsers",
     "libnvvm",
     "libtorch",
@@ -72,7 +73,16 @@ mod tests {
 
     #[test]
     fn all_managers_names_are_known() {
-        for name in ["nvidia-cudnn-cu12", "libnccl2", "libcublas-12-8", "pytorch-cuda", "TensorRT", "jaxlib", "torch"] {
+        for name in [
+            "nvidia-cudnn-cu12",
+            "libnccl2",
+            "libcublas-12-8",
+            "pytorch-cuda",
+            "TensorRT",
+            "jaxlib",
+            "torch",
+            "libnvidia-ml1",
+        ] {
             assert!(is_of_interest(name), "{name}");
         }
         assert!(["numpy", "libc6", "bash", "", "xtorch"].iter().all(|name| !is_of_interest(name)));

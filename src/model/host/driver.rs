@@ -1,6 +1,6 @@
 //! The NVIDIA driver: kernel modules and user-space libraries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,9 @@ pub struct Driver {
     /// libcuda and libnvidia-ml under the driver root, every version found; in WSL's store of drivers
     /// libnvdxgdmal as well.
     pub libraries: Observed<Vec<DriverLibrary>>,
+    /// What is installed by whatever tells it besides; `None`: nobody looked, since libraries and module agree.
+    #[serde(skip)]
+    pub installed: Option<Box<Installed>>,
 }
 
 impl Driver {
@@ -52,6 +55,34 @@ pub struct ModuleFiles {
     pub signed: Option<bool>,
     /// Kernels with a module directory, and whether `nvidia` is in it.
     pub kernels: BTreeMap<String, bool>,
+    /// Those whose headers are installed, which a module is built with.
+    pub headers: BTreeSet<String>,
+    /// What DKMS has of the driver.
+    pub dkms: Vec<DkmsModule>,
+}
+
+/// A version of the driver's modules that DKMS was given to build.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DkmsModule {
+    /// `nvidia`, `nvidia-current`, …
+    pub name: String,
+    /// `550.163.01`
+    pub version: String,
+    /// The kernels that it was built for, and whether it was installed there as well.
+    pub kernels: BTreeMap<String, bool>,
+}
+
+/// What was installed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Installed {
+    /// The package that brings libnvidia-ml, with the driver's version; `None`: there is none, or several disagree.
+    pub package: Option<(String, DriverVersion)>,
+    /// All packages could be read.
+    pub complete: bool,
+    /// What NVIDIA's own installer leaves behind to take its work away again.
+    pub uninstaller: Option<String>,
+    /// The version of the `nvidia` module on disk for the running kernel, where that can be told.
+    pub module: Option<DriverVersion>,
 }
 
 /// Where the driver's user-space files lie.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::observed::NOT_STATED;
-use super::{Observed, Release};
+use super::{Observed, Parts, Release};
 
+mod caller;
 mod cuda;
 mod driver;
 mod gpu;
@@ -16,11 +17,14 @@ mod nvml;
 mod profile;
 mod registration;
 mod stack;
+mod stuck;
 #[cfg(feature = "cli")]
 mod unseen;
+mod uvm;
 
+pub use caller::{PathLibrary, Python};
 pub use cuda::CudaStart;
-pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
+pub use driver::{DkmsModule, Driver, DriverLibrary, DriverRoot, Installed, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
 pub use node::{Majors, Node, NodeKind};
 pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
@@ -28,6 +32,8 @@ pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
 pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
 pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
+pub use stuck::StuckProcess;
+pub use uvm::UvmSigns;
 
 /// What kind of NVIDIA machine this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -129,9 +135,26 @@ pub struct Host {
     /// What a real `cuInit` came to; `None`: nobody called it, since only `--cuda` does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_start: Option<CudaStart>,
-    /// Environment of the machine's first process or of the caller, as far as it speaks of CUDA.
+    /// What explains a CUDA that does not start.
+    #[serde(skip)]
+    pub uvm: UvmSigns,
+    /// The caller's environment, as far as it speaks of CUDA.
     #[serde(skip)]
     pub environment: Observed<BTreeMap<String, String>>,
+    /// libcuda in the directories of the caller's `LD_LIBRARY_PATH`, and libcudart in these and where every loader
+    /// looks, in the loader's order.
+    #[serde(skip)]
+    pub library_path: Observed<Vec<PathLibrary>>,
+    /// Processes that sleep inside the driver and do not go on.
+    #[serde(skip)]
+    pub stuck: Observed<Parts<StuckProcess>>,
+    /// The Python on the caller's `PATH`; `None`: there is none.
+    #[serde(skip_serializing_if = "has_none")]
+    pub python: Observed<Option<Box<Python>>>,
+}
+
+fn has_none<T>(fact: &Observed<Option<T>>) -> bool {
+    !matches!(fact, Observed::Known(Some(_)))
 }
 
 /// `SELinux` as far as containers and devices are concerned.

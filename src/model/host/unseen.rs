@@ -43,6 +43,9 @@ impl Host {
             os: unknown("os", of, why),
             sockets: unknown("sockets", of, why),
             environment: unknown("environment", of, why),
+            library_path: unknown("library_path", of, why),
+            stuck: unknown("stuck", of, why),
+            python: unknown("python", of, why),
             ..Self::default()
         }
     }

@@ -57,6 +57,15 @@ pub fn read(read_at: ReadAt<'_>, size: u64) -> Binary {
     told
 }
 
+/// What the section of a name holds; `None`: the file has none, or one longer than `most`.
+pub fn section(read_at: ReadAt<'_>, size: u64, name: &[u8], most: u64) -> Option<Vec<u8>> {
+    let mut file = File { read_at, size };
+    let header = Header::of(&file.up_to(0, HEAD))?;
+    let sections = file.sections(&header)?;
+    let (section, _) = sections.iter().find(|(_, known)| known == name)?;
+    file.all(&section.place, most)
+}
+
 struct File<'a> {
     read_at: ReadAt<'a>,
     size: u64,

@@ -20,7 +20,7 @@ pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use file::read;
+pub use file::{read, section};
 pub use stream::Scanner;
 
 /// A program that asks the loader for nothing, by its bytes.

@@ -1,6 +1,8 @@
 //! Databases of packages, of which a few lines are kept: a large image's has several megabytes, in each layer that
 //! installs something.
 
+use std::io::Read;
+
 use crate::knowledge::frameworks::is_of_interest;
 
 pub(super) use rpm::UNREAD;
@@ -48,6 +50,23 @@ impl Condenser {
         match self {
             Self::Dpkg(status) => status.finish(),
             Self::Rpm(pages) => rpm::text(&pages),
+        }
+    }
+}
+
+/// A database that lies unpacked; the largest have some hundred megabytes.
+const MOST: u64 = 1 << 30;
+
+/// Reads one from its beginning to its end; `None`: it cannot be read.
+pub(super) fn condensed(file: impl Read, database: Database) -> Option<String> {
+    let mut file = file.take(MOST);
+    let mut condenser = Condenser::new(database);
+    let mut buffer = vec![0; 128 << 10];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Some(condenser.finish()),
+            Ok(count) => condenser.push(&buffer[..count]),
+            Err(_) => return None,
         }
     }
 }

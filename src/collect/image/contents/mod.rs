@@ -21,6 +21,9 @@ mod runtimes;
 #[cfg(test)]
 mod tests;
 
+pub use databases::packages_of_machine;
+pub(super) use packages::of_pip;
+
 /// Packages that were fetched, and are installed elsewhere.
 const CACHES: [&str; 3] = ["/.cache/pip/", "/.cache/uv/", "/.cache/conda/"];
 /// More libraries with code for GPUs than an image has, and more parts of them that cannot be read than are told.

@@ -1,7 +1,7 @@
 //! Packages of interest, whatever installed them.
 
 use super::{View, databases, installed, names};
-use crate::collect::files::Files as _;
+use crate::collect::files::Files;
 use crate::collect::image::condense::{is_kept, is_of_libc};
 use crate::collect::image::python::of_metadata;
 use crate::knowledge::frameworks::is_of_interest;
@@ -34,19 +34,20 @@ pub(super) fn of(view: &View, of_python: &[String]) -> (Vec<Package>, Vec<Unseen
     (found, unread)
 }
 
-fn of_pip(view: &View, directory: &str, entry: &str) -> Option<Package> {
+/// One of Python's, by the directory of its metadata.
+pub(in crate::collect::image) fn of_pip(files: &dyn Files, directory: &str, entry: &str) -> Option<Package> {
     let (name, version) = of_metadata(entry)?;
     let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
     if !is_of_interest(&name) {
         return None;
     }
     let source = format!("{directory}/{entry}");
-    let version = if version.is_empty() { written(view, &source).unwrap_or_default() } else { version.to_owned() };
+    let version = if version.is_empty() { written(files, &source).unwrap_or_default() } else { version.to_owned() };
     Some(Package { name, version, manager: Manager::Pip, source, build: None })
 }
 
-fn written(view: &View, directory: &str) -> Option<String> {
-    let bytes = view.beginning(&format!("{directory}/PKG-INFO"), MOST_BYTES).ok()??;
+fn written(files: &dyn Files, directory: &str) -> Option<String> {
+    let bytes = files.beginning(&format!("{directory}/PKG-INFO"), MOST_BYTES).ok()??;
     let text = String::from_utf8_lossy(&bytes);
     text.lines().take_while(|line| !line.is_empty()).find_map(|line| line.strip_prefix("Version: ")).map(str::to_owned)
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Code, Text, codes};
+use super::{Code, Text};
+use crate::knowledge::cuda::codes;
 
 mod benign;
 mod cdi;
