@@ -1,18 +1,15 @@
 //! `gpu-preflight host`: judges this machine.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use crate::checks;
 use crate::cli::{self, Common, Format};
 use crate::collect::host;
-use crate::collect::host::cuda;
-use crate::collect::host::nvml::{Library, Source as _};
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::output::{Failed, deliver, detail, exit_code, rendered};
 use crate::commands::{saved, setting};
-use crate::model::host::{Carried, NvmlGpu, NvmlTrouble};
-use crate::model::{Container, Facts, Host, Image, Judged, Knowledge, Observed, Place, Report, Verdict};
+use crate::model::host::Carried;
+use crate::model::{Container, Facts, Host, Image, Judged, Knowledge, Place, Report, Verdict};
 use crate::policy::{self, Policy};
 use crate::report::answer::Answer;
 use crate::report::changes::{self, Comparison, words};
@@ -21,11 +18,12 @@ use crate::report::operators::{Watched, nagios, nfd, prometheus};
 use crate::report::profile;
 use crate::report::text::report_with;
 
+mod nvml;
+
+pub(crate) use nvml::Told;
+
 /// Of a file that other programs read, under users of their own.
 const READABLE: u32 = 0o644;
-
-/// A GPU that sleeps takes seconds to answer, one that hangs never does.
-const PATIENCE: Duration = Duration::from_secs(4);
 
 /// What this machine came to, before policy.
 pub(crate) struct Asked {
@@ -36,16 +34,13 @@ pub(crate) struct Asked {
 }
 
 /// Reads and judges.
-pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<Asked, Failed> {
+pub(crate) fn ask(common: &Common, told: &Told<'_>, with_cuda: bool) -> Result<Asked, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
-    let mut host = setting::machine(common, &tree, &knowledge);
-    if with_nvml {
-        ask_nvml(&mut host);
-    }
+    let mut host = nvml::machine(common, &tree, &knowledge, told)?;
     if with_cuda {
-        start_cuda(&mut host);
+        nvml::start_cuda(&mut host);
     }
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
@@ -57,7 +52,7 @@ pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<A
 pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     // a file that cannot be read is said before this machine is looked at, and may be the one that is saved to
     let before = asked.compare.as_deref().map(|file| earlier(file, common)).transpose()?;
-    let Asked { host, policy, judged, knowledge } = ask(common, !asked.no_nvml, asked.cuda)?;
+    let Asked { host, policy, judged, knowledge } = ask(common, &Told::of(asked), asked.cuda)?;
     let mut report = policy::report(&policy, None, &common.ignore, judged);
     let nothing = nothing_of_nvidia(&host);
     if nothing && report.verdict == Verdict::Pass {
@@ -68,7 +63,13 @@ pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     if let Some(file) = &asked.save {
         save(&host, file)?;
     }
-    let target = setting::name_of_machine(common);
+    if let Some(file) = &asked.save_nvml {
+        nvml::save(&host, file)?;
+    }
+    let target = match &asked.nvml {
+        Some(file) if common.host_root.is_none() => file.display().to_string(),
+        _ => setting::name_of_machine(common),
+    };
     let subjects = Subjects { host: Some(&host), since: since.as_ref(), ..Subjects::default() };
     let answer = Answer { host: &target, report: &report, subjects };
 
@@ -141,45 +142,6 @@ fn write(file: &Path, text: &str) -> Result<(), Failed> {
             format!("it could not be written ({error})"),
             "name a file in a directory that can be written to with --output",
         )
-    })
-}
-
-/// Asks NVML, where its driver is loaded: without it the library would have the driver's own helper load modules and
-/// make nodes. What it says of GPUs that files told of is added to them.
-fn ask_nvml(host: &mut Host) {
-    let Some(file) = library(host, "libnvidia-ml") else { return };
-    let nvml = Library { file: file.as_ref() }.read(Instant::now() + PATIENCE);
-    if let Observed::Known(gpus) = &mut host.gpus {
-        for gpu in gpus {
-            let same = |other: &&NvmlGpu| other.pci.as_deref() == Some(gpu.pci.as_str());
-            let Some(said) = nvml.gpus.iter().find(same) else { continue };
-            gpu.memory = said.memory;
-            gpu.uuid = said.uuid.clone().or(gpu.uuid.take());
-        }
-    }
-    host.nvml = Some(nvml);
-}
-
-/// Starts CUDA, unless NVML has shown that the driver does not come back.
-fn start_cuda(host: &mut Host) {
-    let is_stuck = matches!(host.nvml.as_ref().and_then(|nvml| nvml.trouble.as_ref()), Some(NvmlTrouble::Late(_)));
-    if let (Some(file), false) = (library(host, "libcuda"), is_stuck) {
-        host.cuda_start = Some(cuda::start(file.as_ref(), Instant::now() + PATIENCE));
-    }
-}
-
-/// A library of the driver, where that is loaded on this machine: what the loader finds by its name, or in a driver root
-/// of its own the file there.
-fn library(host: &Host, name: &str) -> Option<String> {
-    host.driver.version.seen()?.as_ref()?;
-    if host.laid_out {
-        return None;
-    }
-    let root = host.driver.root.path.trim_end_matches('/');
-    let file = host.driver.libraries.seen().into_iter().flatten().find(|l| l.name == name && l.current);
-    Some(match file {
-        Some(library) if !root.is_empty() => library.path.clone(),
-        _ => format!("{name}.so.1"),
     })
 }
 

@@ -200,7 +200,10 @@ const GENERAL: [(&str, &str); 21] = [
 ];
 
 /// The same in a step's command.
-const IN_COMMANDS: [(&str, &str); 1] = [("register", "nvidia-ctk runtime configure --runtime=ENGINE")];
+const IN_COMMANDS: [(&str, &str); 2] = [
+    ("end", "kill PID   # or docker stop CONTAINER, systemctl stop UNIT"),
+    ("register", "nvidia-ctk runtime configure --runtime=ENGINE"),
+];
 
 /// What is left out without a finding.
 const LEFT_OUT: [&str; 1] = ["spelling"];

@@ -3,9 +3,10 @@
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlTrouble};
+use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
 use crate::model::{Facts, Unknown};
 
+mod holders;
 mod hung;
 mod memory;
 
@@ -13,7 +14,7 @@ const UNHEALTHY: &str = "{bad} does not answer ({why}), and the other {good} do"
 const NONE_ANSWERS: &str = "no GPU answers: {bad} ({why})";
 const RESET: &str = "{gpus}: the driver asks for a reset";
 const MIG: &str = "{gpus}: MIG is on, and no instance is made";
-const EXCLUSIVE: &str = "{gpu}: exclusive mode, and process {process} has it{others}";
+const EXCLUSIVE: &str = "{gpu}: exclusive mode, and {process} has it{others}";
 const PROHIBITED: &str = "{gpus}: compute mode Prohibited, in which nobody may use it";
 const PERSISTENCE: &str = "{gpus}: persistence mode is off";
 
@@ -197,7 +198,7 @@ pub(super) const CHECKS: &[Check] = &[
             Step {
                 action: Action::FreeGpu,
                 text: "End what uses it, or choose a GPU with free memory.",
-                command: Some("nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv"),
+                command: Some("{end}"),
             },
             Step {
                 action: Action::ChangeEnvironment,
@@ -215,7 +216,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "In mode Exclusive Process the GPU serves one process; a second one is told that all devices are busy.",
         messages: &[EXCLUSIVE, PROHIBITED],
         remedy: &[
-            Step { action: Action::FreeGpu, text: "End the process that has it.", command: Some("nvidia-smi") },
+            Step { action: Action::FreeGpu, text: "End the process that has it.", command: Some("{end}") },
             Step {
                 action: Action::ResetGpu,
                 text: "Set the mode to Default, if several may share it.",
@@ -356,15 +357,16 @@ fn exclusive_busy(facts: &Facts<'_>) -> Judgement {
     let Some(nvml) = asked(facts)? else { return not_applicable() };
     if nvml.answering().any(|gpu| gpu.compute_mode == Some(ComputeMode::Prohibited)) {
         let is_so = |gpu: &NvmlGpu| gpu.compute_mode == Some(ComputeMode::Prohibited);
-        return about(facts, PROHIBITED, Severity::Warning, is_so, plain);
+        return about(facts, PROHIBITED, Severity::Warning, is_so, |failure, _| failure.only(&[Action::ResetGpu]));
     }
     let is_busy = |gpu: &NvmlGpu| {
         let has_process = gpu.processes.as_ref().is_some_and(|all| !all.is_empty());
         gpu.compute_mode == Some(ComputeMode::Exclusive) && has_process && gpu.mps != Some(true)
     };
     about(facts, EXCLUSIVE, Severity::Warning, is_busy, |failure, gpu| {
-        let process = gpu.processes.as_ref().and_then(|all| all.first()).map_or(0, |process| process.pid);
-        failure.arg("process", process)
+        let processes: Vec<&NvmlProcess> = gpu.processes.iter().flatten().collect();
+        let first = processes.get(..1).unwrap_or_default();
+        failure.arg("process", holders::words(facts.host, first)).arg("end", holders::end(facts.host, first))
     })
 }
 

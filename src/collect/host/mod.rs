@@ -17,6 +17,8 @@ mod devices;
 mod driver;
 mod engines;
 mod gpus;
+#[cfg(feature = "cli")]
+mod holders;
 mod kernel_log;
 mod kubelet;
 mod libraries;
@@ -44,6 +46,8 @@ pub use devices::dev_char;
 pub use driver::banner;
 pub use engines::engines;
 pub use gpus::gpu_identities;
+#[cfg(feature = "cli")]
+pub use holders::{holders, sees_all_processes};
 pub use kernel_log::kernel_log;
 pub use kubelet::kubelet_static_cpu;
 pub use libraries::{driver_root, libraries};

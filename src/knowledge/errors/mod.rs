@@ -8,7 +8,6 @@
 pub mod codes;
 pub mod context;
 pub mod numbers;
-pub mod nvml;
 pub mod reader;
 mod scan;
 pub mod signs;

@@ -1,6 +1,7 @@
 //! Error numbers and names of numbers in a line.
 
-use super::{Code, codes, nvml};
+use super::{Code, codes};
+use crate::knowledge::nvml;
 
 /// Words that a line with a number has: only such lines are read again. In lower case.
 pub const ANCHORS: &[&str] = &[

@@ -10,6 +10,7 @@ use super::{Observed, Release};
 mod cuda;
 mod driver;
 mod gpu;
+mod holder;
 mod node;
 mod nvml;
 #[cfg(feature = "cli")]
@@ -22,8 +23,9 @@ mod unseen;
 pub use cuda::CudaStart;
 pub use driver::{Driver, DriverLibrary, DriverRoot, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
+pub use holder::{HeldBy, Holder};
 pub use node::{Majors, Node, NodeKind};
-pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
+pub use nvml::{ComputeMode, Fabric, FabricState, MigDevice, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble, Virtualization};
 #[cfg(feature = "cli")]
 pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
@@ -126,6 +128,9 @@ pub struct Host {
     /// that is laid out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvml: Option<Nvml>,
+    /// Who the processes are that NVML names, by pid; those that could not be looked up are absent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpu_processes: BTreeMap<u32, Holder>,
     /// What a real `cuInit` came to; `None`: nobody called it, since only `--cuda` does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_start: Option<CudaStart>,
