@@ -3,6 +3,7 @@
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::checks::not_applicable;
 use crate::knowledge::driver_capabilities::Capabilities;
+use crate::knowledge::nvml::{VERSION_MISMATCH, said};
 use crate::knowledge::toolkit::base_name;
 use crate::model::container::{Given, LegacyState};
 use crate::model::host::{DriverLibrary, Nvml};
@@ -20,12 +21,20 @@ pub(super) const CHECKS: &[Check] = &[
         why: "NVML refuses to talk to a kernel module of another version (\"driver/library version mismatch\"), and with it nvidia-smi and the container toolkit.",
         messages: &[
             "the loaded nvidia module is {module}, but libnvidia-ml is {library}: the driver was updated without a reboot, or two are installed",
+            "the loaded nvidia module is {module}, and the libnvidia-ml that is loaded here is another one and refuses it, though the right one is installed",
         ],
-        remedy: &[Step {
-            action: Action::Reboot,
-            text: "Reboot, so that the module of the installed version is loaded.",
-            command: Some("reboot"),
-        }],
+        remedy: &[
+            Step {
+                action: Action::Reboot,
+                text: "Reboot, so that the module of the installed version is loaded.",
+                command: Some("reboot"),
+            },
+            Step {
+                action: Action::ChangeEnvironment,
+                text: "Take the other library out of the loader's way: LD_LIBRARY_PATH, /etc/ld.so.conf.d.",
+                command: Some("ldconfig -p | grep libnvidia-ml; echo $LD_LIBRARY_PATH"),
+            },
+        ],
         severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Hook, Place::Healthcheck],
         judge: mismatch,
@@ -83,6 +92,10 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
         .filter(|library| library.name == "libnvidia-ml" && library.current)
         .collect();
     let versions: Vec<&DriverVersion> = taken.iter().filter_map(|library| library.version.as_ref()).collect();
+    let refuses = facts.host.nvml.as_ref().and_then(Nvml::code) == Some(VERSION_MISMATCH);
+    if subject == Subject::Machine && refuses && (versions.is_empty() || versions.contains(&module)) {
+        return refused(module, versions.is_empty());
+    }
     let Some(other) = versions.first() else { return not_applicable() };
     // Several directories may hold one each (32 and 64 bit); only all of them prove what the loader takes.
     if versions.len() < taken.len() || versions.contains(&module) {
@@ -91,9 +104,6 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
     let path = taken.first().map_or("", |library| library.path.as_str());
     failure(if by_cdi { Severity::Warning } else { Severity::Error }, module, other, path)
 }
-
-/// `NVML_ERROR_LIB_RM_VERSION_MISMATCH` (`nvml.h`).
-const VERSION_MISMATCH: u32 = 18;
 
 /// What the container's own programs load: NVML knows best, then the files' names. Where several could be taken, only
 /// all of them prove it.
@@ -119,19 +129,29 @@ fn mismatch_inside(facts: &Facts<'_>) -> Judgement {
         Some((library, version)) if refuses || others.len() == taken.len() => {
             failure(Severity::Error, module, version, &library.path)
         }
-        None if refuses => Failure::new(Severity::Error, CHECKS[0].messages[0])
-            .arg("module", module)
-            .arg("library", "of another version")
-            .saw("host.nvml.trouble", format!("code {VERSION_MISMATCH}"), "NVML")
-            .found(),
+        None if refuses => refused(module, true),
         _ => Ok(Outcome::Pass),
     }
+}
+
+/// NVML says so, whatever files are called. Where the right library is installed it is this caller's loader that takes
+/// another one; containers get the right one.
+fn refused(module: &DriverVersion, is_certain: bool) -> Judgement {
+    let failure = if is_certain {
+        Failure::new(Severity::Error, CHECKS[0].messages[0])
+            .arg("library", "of another version")
+            .only(&[Action::Reboot])
+    } else {
+        Failure::new(Severity::Warning, CHECKS[0].messages[1]).only(&[Action::ChangeEnvironment])
+    };
+    failure.arg("module", module).saw("host.nvml.trouble", said(VERSION_MISMATCH), "NVML").found()
 }
 
 fn failure(severity: Severity, module: &DriverVersion, library: &DriverVersion, source: &str) -> Judgement {
     Failure::new(severity, CHECKS[0].messages[0])
         .arg("module", module)
         .arg("library", library)
+        .only(&[Action::Reboot])
         .saw("host.driver.version", module, "/proc/driver/nvidia/version")
         .saw("host.driver.libraries", library, source)
         .found()
@@ -233,6 +253,24 @@ mod tests {
         World::machine(1).silent("driver-library-mismatch");
         World::cdi(1).silent("driver-library-mismatch");
         with_module(World::legacy(1, LegacyState::HasRun), "550.127.05").silent("driver-library-mismatch");
+    }
+
+    #[test]
+    fn on_the_machine_nvml_knows_better_than_the_names_of_files() {
+        let mut world = World::machine(1);
+        let trouble = Some(crate::model::host::NvmlTrouble::Failed("nvmlInit_v2".into(), VERSION_MISMATCH));
+        world.host.nvml = Some(Nvml { trouble, ..Nvml::default() });
+        let failure = world.failure("driver-library-mismatch");
+        assert_eq!((failure.severity, failure.only), (Severity::Warning, &[Action::ChangeEnvironment][..]));
+        let mut nameless = world.clone();
+        let Observed::Known(libraries) = &mut nameless.host.driver.libraries else { panic!() };
+        for library in libraries.iter_mut() {
+            library.version = None;
+        }
+        let failure = nameless.failure("driver-library-mismatch");
+        assert_eq!((failure.severity, failure.only), (Severity::Error, &[Action::Reboot][..]));
+        let updated = with_module(world, "550.127.05");
+        assert_eq!(updated.short("driver-library-mismatch").severity, Severity::Error);
     }
 
     #[test]

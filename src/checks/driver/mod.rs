@@ -22,6 +22,9 @@ pub const CHECKS: &[&[Check]] = &[
     present::CHECKS,
     kernel_log::CHECKS,
     nvml::CHECKS,
+    nvml::fabric::CHECKS,
+    nvml::ghost::CHECKS,
+    nvml::licence::CHECKS,
     cuda::CHECKS,
 ];
 

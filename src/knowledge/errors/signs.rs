@@ -72,10 +72,13 @@ pub const SIGNS: &[Sign] = &[
     sign("row-remap-failed", "nvidia-smi says under Remapped Rows: Remapping Failure Occurred: Yes.", &["nvidia-smi -q -d ROW_REMAPPER"]),
     sign("row-remap-pending", "nvidia-smi says under Remapped Rows: Pending: Yes.", &["nvidia-smi -q -d ROW_REMAPPER"]),
     sign("page-retirement-pending", "nvidia-smi says under Retired Pages: Pending Page Blacklist: Yes.", &["nvidia-smi -q -d PAGE_RETIREMENT"]),
+    sign("fabric-not-ready", "The machine is an HGX or DGX; nvidia-smi works, CUDA fails on the host too, and nvidia-fabricmanager is not running or not of the driver's exact version.", &[HOST, "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric"]),
     sign("mig-enabled-without-instances", "nvidia-smi -L lists the GPU and no MIG device below it, and mig.mode.current is Enabled.", &[HOST, "nvidia-smi --query-gpu=index,mig.mode.current --format=csv; nvidia-smi -L"]),
     sign("gpu-memory-occupied", "nvidia-smi shows most of the memory in use before the program starts.", &[HOST, "nvidia-smi"]),
+    sign("gpu-memory-without-process", "The memory in use does not fall to nearly nothing when all known programs have ended.", &[HOST, "fuser -v /dev/nvidia*"]),
     sign("gpu-exclusive-busy", "nvidia-smi shows E. Process or Prohibited in the column Compute M., and another process is on the GPU.", &[HOST, "nvidia-smi --query-gpu=index,compute_mode --format=csv"]),
     sign("persistence-off", "The first nvidia-smi after a pause takes seconds, the next one does not.", &["nvidia-smi --query-gpu=index,persistence_mode --format=csv"]),
+    sign("vgpu-unlicensed", "The machine is virtual, the GPU's name has a profile (A40-8Q), and nvidia-smi -q says License Status: Unlicensed.", &[HOST, "nvidia-smi -q | grep -i -A2 license"]),
     // stack
     sign("toolkit-not-installed", "nvidia-ctk is not on the machine.", &[HOST, "nvidia-ctk --version"]),
     sign("nvidia-container-cli-missing", "nvidia-ctk may be there; nvidia-container-cli is not.", &[HOST, "nvidia-container-cli --version"]),

@@ -15,7 +15,7 @@ fn gpu(index: u32) -> NvmlGpu {
     }
 }
 
-fn machine(spoil: impl FnOnce(&mut Nvml)) -> World {
+pub(super) fn machine(spoil: impl FnOnce(&mut Nvml)) -> World {
     let mut world = World::machine(2);
     let mut nvml = Nvml { gpus: vec![gpu(0), gpu(1)], ..Nvml::default() };
     spoil(&mut nvml);

@@ -125,7 +125,6 @@ fn describe(device: &Device<'_>, gpu: &mut NvmlGpu) {
     if gpu.mig == Some(true) {
         gpu.mig_devices = mig_devices(device).ok();
     }
-    gpu.mps = device.mps_running_compute_processes().ok().map(|all| !all.is_empty());
 }
 
 /// Who is on it, and what is free then: a program that ends meanwhile gives its memory back after its name is gone.
