@@ -25,7 +25,8 @@ fn script(machine: &Path, lie: &str) -> Option<Ended> {
     let tools = scratch();
     link(repository().join("integration/gpu/nvidia-smi"), &tools.at("nvidia-smi"));
     let path = std::env::var("PATH").unwrap_or_default();
-    let host = SimHost { nvml: Some(library(Age::New)), ..SimHost::default() };
+    let builder = "sed -i '1s/$/ (alice@node7)/' proc/driver/nvidia/version";
+    let host = SimHost { nvml: Some(library(Age::New)), ..SimHost::spoilt(builder) };
     let run = host.run([script.as_os_str(), machine.as_os_str()]);
     let run = run.env("STAND_IN_NVML", "gpus=2 fabric=0:3 fabric=1:3").env("STAND_IN_LIE", lie);
     let run = run.env("PATH", format!("{}:{path}", tools.path().display()));
@@ -43,6 +44,8 @@ fn the_script_runs_to_its_end_and_what_it_recorded_is_judged_as_the_machine_was(
         let text = fs::read_to_string(machine.join(name)).expect(name);
         assert!(text.contains("GPU-0000000") && !text.contains("000000000001\""), "{name} has its UUIDs yet: {text}");
     }
+    let version = fs::read_to_string(machine.join("root/proc/driver/nvidia/version")).expect("a version");
+    assert!(version.contains("(builder)") && !version.contains("alice"), "{version}");
     replay(&machine);
 }
 

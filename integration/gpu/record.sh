@@ -24,8 +24,9 @@ record() { # DIR WORK
   done
   # loaded modules of others are nobody's business
   [ ! -e "$root/proc/modules" ] || sed -i '/^nvidia\|^nouveau/!d' "$root/proc/modules"
-  # neither is who built the kernel, and where
+  # neither is who built the kernel or the module, and where
   [ ! -e "$root/proc/version" ] || sed -i 's/(.*//' "$root/proc/version"
+  [ ! -e "$root/proc/driver/nvidia/version" ] || sed -i 's/([^()]*@[^()]*)/(builder)/g' "$root/proc/driver/nvidia/version"
   for file in /sys/bus/pci/devices/*; do
     if [ "$(cat "$file/vendor" 2>/dev/null)" = 0x10de ]; then
       for link in vendor device class; do keep "$root" "$file/$link"; done
@@ -40,8 +41,8 @@ record() { # DIR WORK
   done
   # the driver's own lines, without the host's name before them and the process's behind them
   mkdir -p "$root/var/log"
-  cat /var/log/{dmesg,messages,syslog,kern.log} 2>/dev/null | grep -ao 'NVRM: .*' | sed 's/, pid=.*//' | tail -n 500 \
-    >"$root/var/log/dmesg" || true
+  tail -qc 20000000 /var/log/{dmesg,messages,syslog,kern.log} 2>/dev/null | grep -ao 'NVRM: .*' |
+    sed '/[Ss]erial/d; s/, pid=.*//' | tail -n 500 >"$root/var/log/dmesg" || true
   nodes >"$dir/nodes"
   pseudonyms "$dir"
   cat >"$dir/README.md" <<README

@@ -46,7 +46,7 @@ step() { # NAME CODES CMD...
   shift 2
   printf '\n==== %s\n$ %s\n' "$name" "${*/#$cli/gpu-preflight}"
   begun=$EPOCHREALTIME
-  timeout --kill-after=5 60 "$@" >"$work/out" 2>"$work/err" || code=$?
+  timeout --kill-after=5 30 "$@" >"$work/out" 2>"$work/err" || code=$?
   costs+=("$name $(took "$begun")")
   head -n 60 "$work/out"
   head -n 20 "$work/err"
@@ -87,10 +87,14 @@ in_docker() {
     return
   fi
   local image=gpu-preflight-run-sh:$$
-  tar -C "$programs" -cf - gpu-preflight-healthcheck | timeout 60 docker import - "$image" >/dev/null
-  if timeout 60 docker run --rm --network=none --gpus all "$image" /gpu-preflight-healthcheck --help >/dev/null 2>"$work/err"; then
-    step "healthcheck in docker" "0 1" docker run --rm --network=none --gpus all -e NVIDIA_VISIBLE_DEVICES=all \
-      "$image" /gpu-preflight-healthcheck --verbose
+  local run=(docker run --rm --network=none --gpus all -e NVIDIA_VISIBLE_DEVICES=all "$image" /gpu-preflight-healthcheck)
+  if ! tar -C "$programs" -cf - gpu-preflight-healthcheck | timeout 30 docker import - "$image" >/dev/null; then
+    failed "no image could be made of the health check"
+    return
+  fi
+  # what docker itself cannot start ends with 125 to 127
+  if timeout 30 "${run[@]}" >/dev/null 2>"$work/err" || [ $? -eq 1 ]; then
+    step "healthcheck in docker" "0 1" "${run[@]}" --verbose
   else
     echo "docker gives no GPUs: not tried ($(tail -n 1 "$work/err" | cut -c1-200))"
   fi

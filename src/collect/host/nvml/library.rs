@@ -72,6 +72,7 @@ fn gpu(nvml: &Nvml, index: u32, say: &mut dyn FnMut(&Said)) {
             calls(say, &format!("nvmlDeviceGet...({index})"));
             describe(&device, &mut gpu);
             if gpu.trouble.is_none() {
+                say(&Said::Gpu(Box::new(gpu.clone())));
                 calls(say, &format!("nvmlDeviceGetComputeRunningProcesses_v3({index})"));
                 who_uses(&device, &mut gpu);
             }

@@ -78,7 +78,11 @@ fn heard(answer: &Answer, is_late: bool) -> Nvml {
             Said::Trouble(trouble) => nvml.trouble = Some(trouble),
             Said::Driver(version) => nvml.driver = Some(version),
             Said::Cuda(version) => nvml.cuda = Some(version),
-            Said::Gpu(gpu) => nvml.gpus.push(*gpu),
+            // said again when more of it is known
+            Said::Gpu(gpu) => {
+                nvml.gpus.pop_if(|last| last.index == gpu.index);
+                nvml.gpus.push(*gpu);
+            }
         }
     }
     if !answer.complete && nvml.trouble.is_none() {
