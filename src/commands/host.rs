@@ -59,6 +59,10 @@ pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
         report.verdict = Verdict::Skip;
     }
     let mut headline = if nothing { "this machine has no NVIDIA part".to_owned() } else { headline(&host, &report) };
+    if asked.nvml.is_some() && common.host_root.is_none() && report.verdict == Verdict::Pass {
+        // of all else nothing is known
+        headline = format!("nothing is found against what NVML said{}", setting::besides(&report));
+    }
     let since = before.map(|before| compare(&before, &host)).transpose()?;
     if let Some(file) = &asked.save {
         save(&host, file)?;

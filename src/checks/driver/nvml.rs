@@ -372,9 +372,11 @@ fn exclusive_busy(facts: &Facts<'_>) -> Judgement {
         gpu.compute_mode == Some(ComputeMode::Exclusive) && has_process && gpu.mps != Some(true)
     };
     about(facts, EXCLUSIVE, Severity::Warning, is_busy, |failure, gpu| {
-        let processes: Vec<&NvmlProcess> = gpu.processes.iter().flatten().collect();
-        let first = processes.get(..1).unwrap_or_default();
-        failure.arg("process", holders::words(facts.host, first)).arg("end", holders::end(facts.host, first))
+        // who has it matters, not with how much
+        let first =
+            gpu.processes.iter().flatten().next().map(|process| NvmlProcess { memory: None, ..process.clone() });
+        let first: Vec<&NvmlProcess> = first.iter().collect();
+        failure.arg("process", holders::words(facts.host, &first)).arg("end", holders::end(facts.host, &first))
     })
 }
 

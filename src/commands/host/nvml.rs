@@ -61,6 +61,9 @@ pub(super) fn machine(common: &Common, tree: &Tree, knowledge: &Knowledge, told:
             let nvml = listen(&mut host, &recording).clone();
             if !is_laid_out {
                 take_over(&nvml, &mut host);
+                if let Some(architecture) = recording.architecture {
+                    host.architecture = Observed::Known(architecture);
+                }
             }
             host
         }
@@ -124,7 +127,8 @@ pub(super) fn save(host: &Host, file: &Path) -> Result<(), Failed> {
         )
     })?;
     let way_out = "name a file in a directory that can be written to with --save-nvml";
-    let text = recording::text(nvml).map_err(|error| failed(error.to_string(), way_out))?;
+    let text = recording::text(nvml, host.architecture.seen().map(String::as_str))
+        .map_err(|error| failed(error.to_string(), way_out))?;
     saved::replace(file, text.as_bytes()).map_err(|error| failed(format!("it could not be written ({error})"), way_out))
 }
 

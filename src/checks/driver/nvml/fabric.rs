@@ -55,7 +55,7 @@ fn not_ready(facts: &Facts<'_>) -> Judgement {
         return Failure::new(severity, if is_certain { WAITING } else { MAY_WAIT })
             .arg("gpus", named(&waiting))
             .arg("state", if begun { "is under way" } else { "has not begun" })
-            .saw("host.nvml.gpus", format!("{:?}", first.fabric), "NVML")
+            .saw("host.nvml.gpus", if begun { "state in-progress" } else { "state not-started" }, "NVML")
             .found();
     }
     let failed: Vec<&NvmlGpu> = said

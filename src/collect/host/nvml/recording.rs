@@ -17,12 +17,17 @@ const MOST_GPUS: usize = 256;
 
 /// A recording.
 #[derive(Debug, Clone)]
-pub struct Recording(Nvml);
+pub struct Recording {
+    nvml: Nvml,
+    /// The processor of the machine, as the kernel calls it; `None`: it was not known.
+    pub architecture: Option<String>,
+}
 
 #[derive(Deserialize)]
 struct Document {
     schema_version: u32,
     kind: String,
+    architecture: Option<String>,
     nvml: Value,
 }
 
@@ -45,13 +50,14 @@ impl Recording {
         if nvml.gpus.len() > MOST_GPUS {
             return Err(other(format!("it has more than {MOST_GPUS} GPUs")));
         }
-        Ok(Self(nvml))
+        let is_name = |text: &String| text.len() <= 16 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        Ok(Self { nvml, architecture: document.architecture.filter(is_name) })
     }
 }
 
 impl Source for Recording {
     fn read(&self, _: Instant) -> Nvml {
-        self.0.clone()
+        self.nvml.clone()
     }
 }
 
@@ -92,7 +98,7 @@ mod tests {
     #[test]
     fn words_of_the_file_cannot_command_a_terminal() {
         let text = r#"{"schema_version":1,"kind":"nvml-recording","nvml":{"trouble":{"not-loaded":"a\u001b[2J\u202eb"},"driver":"DRIVER"}}"#;
-        let nvml = opened(&text.replace("DRIVER", &"9".repeat(5000))).unwrap().0;
+        let nvml = opened(&text.replace("DRIVER", &"9".repeat(5000))).unwrap().nvml;
         assert_eq!(nvml.trouble, Some(NvmlTrouble::NotLoaded("a?[2J?b".to_owned())));
         assert!(nvml.driver.unwrap().len() <= 300);
     }
