@@ -30,6 +30,7 @@ if [ "$(id -u)" -eq 0 ]; then
   # the programs as released: what runs with the oldest glibc runs here
   need_zigbuild
   export GLIBC=2.17
+  need_driver
   export GPU_PREFLIGHT_TEST_SKIPS=forbidden
 fi
 

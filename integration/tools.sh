@@ -74,3 +74,25 @@ need_trixie() {
   GPU_PREFLIGHT_TEST_TRIXIE=$(realpath "$tree")
   export GPU_PREFLIGHT_TEST_TRIXIE
 }
+
+# NVIDIA's own libnvidia-ml and libcuda as Debian has them (non-free), for what they say where no driver runs;
+# GPU_PREFLIGHT_TEST_DRIVER names the directory.
+need_driver() {
+  local place=${CARGO_TARGET_DIR:-target}/driver
+  if [ ! -e "$place" ]; then
+    rm -rf "$place.new"
+    mkdir -p "$place.new/lists/partial"
+    (
+      cd "$place.new"
+      echo 'deb http://deb.debian.org/debian bookworm non-free' >sources.list
+      apt=(apt-get -qq -o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$PWD/lists")
+      "${apt[@]}" update
+      "${apt[@]}" download libnvidia-ml1 libcuda1
+      for package in *.deb; do dpkg -x "$package" .; done
+      rm -r lists *.deb
+    )
+    mv "$place.new" "$place"
+  fi
+  GPU_PREFLIGHT_TEST_DRIVER=$(realpath "$place")
+  export GPU_PREFLIGHT_TEST_DRIVER
+}

@@ -79,6 +79,14 @@ pub struct Host {
     /// Do not ask the driver's management library (NVML), which wakes GPUs that sleep.
     #[arg(long, env = "GPU_PREFLIGHT_NO_NVML", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_nvml: bool,
+    /// Also write what NVML said to FILE, for a report of a defect: whoever has it judges with `--nvml FILE` what was judged
+    /// here. It has the GPUs' UUIDs, and no names of hosts, users or processes.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_SAVE_NVML", conflicts_with_all = ["no_nvml", "nvml"])]
+    pub save_nvml: Option<PathBuf>,
+    /// Judge what NVML said by FILE, which `--save-nvml` wrote, and ask nobody: with `--host-root` for the machine whose
+    /// files lie there, else alone, and nothing of this machine counts.
+    #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_NVML", conflicts_with = "no_nvml")]
+    pub nvml: Option<PathBuf>,
     /// Also say what differs from the host profile in FILE, saved when it worked. The exit code stays what it is.
     #[arg(long, value_name = "FILE", env = "GPU_PREFLIGHT_COMPARE")]
     pub compare: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! What a test needs of the machine. Each function says no aloud: the test returns then, and nobody takes its
 //! silence for a pass.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,15 @@ pub(crate) fn tools(names: &[&str]) -> bool {
 /// The programs as released: static, without the CLI's parts.
 pub(crate) fn released() -> bool {
     super::programs::released() || skip("the released programs", "GPU_PREFLIGHT_BIN is not set")
+}
+
+/// Where NVIDIA's own libraries are.
+pub(crate) fn driver() -> Option<OsString> {
+    let place = std::env::var_os("GPU_PREFLIGHT_TEST_DRIVER");
+    if place.is_none() {
+        skip("NVIDIA's libraries", "GPU_PREFLIGHT_TEST_DRIVER is not set");
+    }
+    place
 }
 
 /// A program on PATH.

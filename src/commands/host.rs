@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 use crate::checks;
 use crate::cli::{self, Common, Format};
 use crate::collect::host;
-use crate::collect::host::cuda;
-use crate::collect::host::nvml::{Library, Source as _};
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::output::{Failed, deliver, detail, exit_code, rendered};
 use crate::commands::{saved, setting};
-use crate::model::host::{Carried, Nvml, NvmlGpu, NvmlTrouble};
-use crate::model::{Container, Facts, Host, Image, Judged, Knowledge, Observed, Place, Report, Verdict};
+use crate::model::host::Carried;
+use crate::model::{Container, Facts, Host, Image, Judged, Knowledge, Place, Report, Verdict};
 use crate::policy::{self, Policy};
 use crate::report::answer::Answer;
 use crate::report::changes::{self, Comparison, words};
@@ -21,17 +19,15 @@ use crate::report::operators::{Watched, nagios, nfd, prometheus};
 use crate::report::profile;
 use crate::report::text::report_with;
 
+mod nvml;
+
+pub(crate) use nvml::Told;
+
 /// Of a file that other programs read, under users of their own.
 const READABLE: u32 = 0o644;
 
-/// A GPU that sleeps takes seconds to answer, one that hangs never does.
-const PATIENCE: Duration = Duration::from_secs(4);
-
 /// Where variables of the caller lead is read at once, or lies on a file system that does not answer.
 const CALLER: Duration = Duration::from_secs(1);
-
-/// What the kernel calls this program and its children.
-const OWN_NAME: &str = "gpu-preflight";
 
 /// What this machine came to, before policy.
 pub(crate) struct Asked {
@@ -42,23 +38,21 @@ pub(crate) struct Asked {
 }
 
 /// Reads and judges.
-pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<Asked, Failed> {
+pub(crate) fn ask(common: &Common, told: &Told<'_>, with_cuda: bool) -> Result<Asked, Failed> {
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
-    let mut host = setting::machine(common, &tree, &knowledge);
+    let mut host = nvml::machine(common, &tree, &knowledge, told)?;
     host::add_caller(&tree, &setting::environment(), &mut host, Instant::now() + CALLER);
-    let suspects = host::suspects(&tree, &host);
-    if suspects.has(OWN_NAME) {
+    // a recording alone is of another machine, whose processes are not these
+    let suspects = (!nvml::is_all_there_is(common, told)).then(|| host::suspects(&tree, &host));
+    nvml::ask(&tree, &mut host, told, suspects.as_ref());
+    if with_cuda {
+        nvml::start_cuda(&mut host);
+    }
+    if let Some(suspects) = suspects {
         host.stuck = suspects.that_stay(&tree);
     }
-    if with_nvml {
-        ask_nvml(&mut host);
-    }
-    if with_cuda {
-        start_cuda(&mut host);
-    }
-    host.stuck = suspects.that_stay(&tree);
     let (image, container) = (Image::default(), Container::default());
     let facts = Facts { host: &host, image: &image, container: &container, knowledge: &knowledge, place: Place::Host };
     let judged = checks::judge(&facts);
@@ -69,18 +63,28 @@ pub(crate) fn ask(common: &Common, with_nvml: bool, with_cuda: bool) -> Result<A
 pub(crate) fn run(asked: &cli::Host, common: &Common) -> Result<u8, Failed> {
     // a file that cannot be read is said before this machine is looked at, and may be the one that is saved to
     let before = asked.compare.as_deref().map(|file| earlier(file, common)).transpose()?;
-    let Asked { host, policy, judged, knowledge } = ask(common, !asked.no_nvml, asked.cuda)?;
+    let Asked { host, policy, judged, knowledge } = ask(common, &Told::of(asked), asked.cuda)?;
     let mut report = policy::report(&policy, None, &common.ignore, judged);
     let nothing = nothing_of_nvidia(&host);
     if nothing && report.verdict == Verdict::Pass {
         report.verdict = Verdict::Skip;
     }
     let mut headline = if nothing { "this machine has no NVIDIA part".to_owned() } else { headline(&host, &report) };
+    if asked.nvml.is_some() && common.host_root.is_none() && report.verdict == Verdict::Pass {
+        // of all else nothing is known
+        headline = format!("nothing is found against what NVML said{}", setting::besides(&report));
+    }
     let since = before.map(|before| compare(&before, &host)).transpose()?;
     if let Some(file) = &asked.save {
         save(&host, file)?;
     }
-    let target = setting::name_of_machine(common);
+    if let Some(file) = &asked.save_nvml {
+        nvml::save(&host, file)?;
+    }
+    let target = match &asked.nvml {
+        Some(file) if common.host_root.is_none() => file.display().to_string(),
+        _ => setting::name_of_machine(common),
+    };
     let subjects = Subjects { host: Some(&host), since: since.as_ref(), ..Subjects::default() };
     let answer = Answer { host: &target, report: &report, subjects };
 
@@ -156,65 +160,20 @@ fn write(file: &Path, text: &str) -> Result<(), Failed> {
     })
 }
 
-/// Asks NVML, where its driver is loaded: without it the library would have the driver's own helper load modules and
-/// make nodes. What it says of GPUs that files told of is added to them.
-fn ask_nvml(host: &mut Host) {
-    let Some(file) = library(host, "libnvidia-ml") else { return };
-    // One that asked in an earlier run and hangs in the driver cannot be ended: no other is to join it at every run.
-    if host.stuck.seen().is_some_and(|stuck| stuck.items.iter().any(|process| process.name == OWN_NAME)) {
-        let trouble = Some(NvmlTrouble::Late("the call of an earlier run".to_owned()));
-        host.nvml = Some(Nvml { trouble, ..Nvml::default() });
-        return;
-    }
-    let nvml = Library { file: file.as_ref() }.read(Instant::now() + PATIENCE);
-    if let Observed::Known(gpus) = &mut host.gpus {
-        for gpu in gpus {
-            let same = |other: &&NvmlGpu| other.pci.as_deref() == Some(gpu.pci.as_str());
-            let Some(said) = nvml.gpus.iter().find(same) else { continue };
-            gpu.memory = said.memory;
-            gpu.uuid = said.uuid.clone().or(gpu.uuid.take());
-        }
-    }
-    host.nvml = Some(nvml);
-}
-
-/// Starts CUDA, unless NVML has shown that the driver does not come back.
-fn start_cuda(host: &mut Host) {
-    let is_stuck = matches!(host.nvml.as_ref().and_then(|nvml| nvml.trouble.as_ref()), Some(NvmlTrouble::Late(_)));
-    if let (Some(file), false) = (library(host, "libcuda"), is_stuck) {
-        host.cuda_start = Some(cuda::start(file.as_ref(), Instant::now() + PATIENCE));
-    }
-}
-
-/// A library of the driver, where that is loaded on this machine: what the loader finds by its name, or in a driver root
-/// of its own the file there.
-fn library(host: &Host, name: &str) -> Option<String> {
-    host.driver.version.seen()?.as_ref()?;
-    if host.laid_out {
-        return None;
-    }
-    let root = host.driver.root.path.trim_end_matches('/');
-    let file = host.driver.libraries.seen().into_iter().flatten().find(|l| l.name == name && l.current);
-    Some(match file {
-        Some(library) if !root.is_empty() => library.path.clone(),
-        _ => format!("{name}.so.1"),
-    })
-}
-
 /// Writes the profile.
 fn save(host: &Host, file: &Path) -> Result<(), Failed> {
     let failed = |reason: String| {
         Failed::new(file.display().to_string(), reason, "name a file in a directory that can be written to with --save")
     };
     let text = profile::text(host).map_err(|error| failed(error.to_string()))?;
-    if holds_something_else(file) {
+    if holds_something_else(file, profile::KIND) {
         return Err(failed("what stands there is no host profile, and stays".to_owned()));
     }
     saved::replace(file, text.as_bytes()).map_err(|error| failed(format!("it could not be written ({error})")))
 }
 
-/// A slip of the hand must not cost `/etc/hostname`.
-fn holds_something_else(file: &Path) -> bool {
+/// What stands there is no document of this kind: a slip of the hand must not cost `/etc/hostname`.
+fn holds_something_else(file: &Path, wanted: &str) -> bool {
     let old = std::path::absolute(file).ok().and_then(|path| {
         let here = Tree::open(path.parent()?, Kind::Host).ok()?;
         here.read(path.file_name()?.to_str()?, host::MOST_PROFILE).transpose()
@@ -225,7 +184,7 @@ fn holds_something_else(file: &Path) -> bool {
         Some(Ok(old)) => {
             let kind =
                 || serde_json::from_slice::<serde_json::Value>(&old).ok()?.get("kind")?.as_str().map(str::to_owned);
-            !old.trim_ascii().is_empty() && kind().as_deref() != Some("host-profile")
+            !old.trim_ascii().is_empty() && kind().as_deref() != Some(wanted)
         }
     }
 }
@@ -262,9 +221,9 @@ mod tests {
     use crate::checks::testing::{World, cdi_spec};
     use crate::collect::container::of_image;
     use crate::collect::host::profile as read;
-    use crate::model::host::{CdiHook, EngineKind, Gpu, Platform, StuckProcess, ToolkitConfig};
+    use crate::model::host::{CdiHook, EngineKind, Gpu, Platform, ToolkitConfig};
     use crate::model::image::Configuration;
-    use crate::model::{ComputeCapability, Observed, Parts};
+    use crate::model::{ComputeCapability, Observed};
 
     /// Saved, and read again.
     fn travelled(host: &Host) -> Host {
@@ -368,16 +327,6 @@ mod tests {
             let before = crate::collect::host::carried(&tree, "a.json", "a.json").unwrap();
             assert_eq!(compare(&before, &host).unwrap(), Comparison::default());
         }
-    }
-
-    #[test]
-    fn where_an_earlier_run_hangs_in_the_driver_nobody_joins_it() {
-        let mut host = crate::model::testing::host(1);
-        let own = StuckProcess { pid: 7, name: OWN_NAME.to_owned(), function: "os_acquire_semaphore".to_owned() };
-        host.stuck = Observed::Known(Parts::whole(vec![own]));
-        ask_nvml(&mut host);
-        start_cuda(&mut host);
-        assert!(matches!(host.nvml.unwrap().trouble, Some(NvmlTrouble::Late(_))) && host.cuda_start.is_none());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::checks;
 use crate::cli::Common;
+use crate::commands::host::Told;
 use crate::commands::output::Failed;
 use crate::commands::{container, host};
 use crate::model::wording::{cut, fill};
@@ -16,7 +17,7 @@ const WORDS: usize = 400;
 /// Asks the checks, and puts what is confirmed first and what is ruled out last.
 pub(crate) fn verify(causes: &mut [Explained], target: Option<&Path>, common: &Common) -> Result<(), Failed> {
     let of_container = target.map(|target| container::ask(target, common)).transpose()?.map(|asked| asked.judged);
-    let of_machine = host::ask(common, true, false)?.judged;
+    let of_machine = host::ask(common, &Told::Library, false)?.judged;
     for cause in causes.iter_mut() {
         cause.verified = Some(verdict(cause.sheet.id, of_container.as_deref(), &of_machine));
     }

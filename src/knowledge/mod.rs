@@ -26,6 +26,7 @@ pub mod gpus;
 pub mod little_endian;
 pub mod monitors;
 pub mod needs;
+pub mod nvml;
 #[cfg(feature = "cli")]
 pub mod pages;
 pub mod programs;

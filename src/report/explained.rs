@@ -202,8 +202,11 @@ const GENERAL: [(&str, &str); 23] = [
 ];
 
 /// The same in a step's command.
-const IN_COMMANDS: [(&str, &str); 2] =
-    [("build", "dkms autoinstall -k KERNEL"), ("register", "nvidia-ctk runtime configure --runtime=ENGINE")];
+const IN_COMMANDS: [(&str, &str); 3] = [
+    ("build", "dkms autoinstall -k KERNEL"),
+    ("end", "kill PID   # or docker stop CONTAINER, systemctl stop UNIT"),
+    ("register", "nvidia-ctk runtime configure --runtime=ENGINE"),
+];
 
 /// What is left out without a finding.
 const LEFT_OUT: [&str; 1] = ["spelling"];

@@ -24,6 +24,8 @@ pub mod operators;
 #[cfg(feature = "cli")]
 pub mod profile;
 #[cfg(feature = "cli")]
+pub mod recording;
+#[cfg(feature = "cli")]
 pub mod sarif;
 #[cfg(feature = "cli")]
 pub mod sheet;

@@ -6,6 +6,9 @@ use super::json::SCHEMA_VERSION;
 use crate::model::Host;
 use crate::model::host::Carried;
 
+/// What the document says that it is.
+pub const KIND: &str = "host-profile";
+
 /// The profile as JSON text, keys sorted, with nothing that differs between two looks at an unchanged machine.
 ///
 /// # Errors
@@ -21,5 +24,5 @@ pub fn text(host: &Host) -> serde_json::Result<String> {
 pub fn document(carried: &Carried) -> serde_json::Result<Value> {
     // a value's keys are sorted; a struct's are as they are declared
     let facts = serde_json::to_value(carried)?;
-    Ok(json!({"schema_version": SCHEMA_VERSION, "kind": "host-profile", "facts": {"host": facts}}))
+    Ok(json!({"schema_version": SCHEMA_VERSION, "kind": KIND, "facts": {"host": facts}}))
 }

@@ -3,10 +3,13 @@
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
+use crate::knowledge::nvml::{GPU_IS_LOST, said};
+use crate::model::host::{NvmlGpu, NvmlTrouble};
 use crate::model::observed::NO_LOG_FILE;
 use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
 
 use super::nvidia_loaded;
+use super::nvml::named;
 
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[
@@ -14,7 +17,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "gpu-fallen-off-bus",
         title: "a GPU has fallen off the bus",
         why: "The driver can no longer reach the GPU over PCIe (Xid 79); nvidia-smi and the container toolkit may stop at it, although others work.",
-        messages: &["the kernel's log says that {gpus} fell off the bus (Xid 79) since the driver was loaded"],
+        messages: &[
+            "the kernel's log says that {gpus} fell off the bus (Xid 79) since the driver was loaded",
+            "NVML says that {gpus} is lost: it no longer answers on the bus",
+        ],
         remedy: &[
             Step {
                 action: Action::Reboot,
@@ -28,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
         ],
         severities: &[Severity::Error],
-        places: &[Place::Host],
+        places: &[Place::Host, Place::Healthcheck],
         judge: fallen_off_bus,
     },
     Check {
@@ -94,6 +100,14 @@ fn logged(facts: &Facts<'_>) -> Result<Option<Vec<Xid>>, Unknown> {
 }
 
 fn fallen_off_bus(facts: &Facts<'_>) -> Judgement {
+    let is_lost = |gpu: &&NvmlGpu| gpu.trouble.as_ref().and_then(NvmlTrouble::code) == Some(GPU_IS_LOST);
+    let lost: Vec<&NvmlGpu> = facts.host.nvml.iter().flat_map(|nvml| &nvml.gpus).filter(is_lost).collect();
+    if !lost.is_empty() {
+        return Failure::new(Severity::Error, CHECKS[0].messages[1])
+            .arg("gpus", named(&lost))
+            .saw("host.nvml.gpus", said(GPU_IS_LOST), "NVML")
+            .found();
+    }
     let Some(all) = logged(facts)? else { return not_applicable() };
     let fallen: Vec<&str> = all.iter().filter(|x| x.number == OFF_THE_BUS).map(|x| x.gpu.as_str()).collect();
     if fallen.is_empty() {
@@ -147,6 +161,7 @@ mod tests {
     use super::*;
     use crate::checks::testing::{World, unseen};
     use crate::model::Observed;
+    use crate::model::host::Nvml;
     use proptest::prelude::*;
 
     const FALLEN: &str = "Jul  1 kernel: NVRM: Xid (PCI:0000:09:00): 79, pid=0, GPU has fallen off the bus.";
@@ -183,6 +198,23 @@ mod tests {
         logging(&[FALLEN, LOAD]).silent("gpu-fallen-off-bus");
         logging(&[FAULT]).silent("gpu-fallen-off-bus");
         logging(&[]).silent("gpu-fallen-off-bus");
+    }
+
+    #[test]
+    fn nvml_knows_a_lost_gpu_whatever_the_log_says() {
+        let trouble = |code| Some(NvmlTrouble::Failed("nvmlDeviceGetHandleByIndex_v2(1)".into(), code));
+        let nvml =
+            |code| Nvml { gpus: vec![NvmlGpu { trouble: trouble(code), ..NvmlGpu::default() }], ..Nvml::default() };
+        let mut world = logging(&[]);
+        world.host.kernel_log = unseen();
+        world.host.nvml = Some(nvml(GPU_IS_LOST));
+        assert_eq!(world.failure("gpu-fallen-off-bus").severity, Severity::Error);
+        let mut inside = World::cdi(1);
+        inside.place = Place::Healthcheck;
+        inside.host.nvml = Some(nvml(GPU_IS_LOST));
+        assert_eq!(inside.failure("gpu-fallen-off-bus").severity, Severity::Error);
+        inside.host.nvml = Some(nvml(999));
+        inside.silent("gpu-fallen-off-bus");
     }
 
     #[test]

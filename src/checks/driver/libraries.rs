@@ -3,6 +3,7 @@
 use crate::checks::nodes::expect::{Subject, subject};
 use crate::checks::not_applicable;
 use crate::knowledge::driver_capabilities::Capabilities;
+use crate::knowledge::nvml::{VERSION_MISMATCH, said};
 use crate::knowledge::toolkit::base_name;
 use crate::model::container::{Given, LegacyState};
 use crate::model::host::{DriverLibrary, Nvml};
@@ -14,14 +15,21 @@ use super::{installed, nvidia_loaded};
 
 pub(super) const MISMATCH: &str = "the loaded nvidia module is {module}, but libnvidia-ml is {library}: the driver was updated \
                         without a reboot, or two are installed";
+const REFUSED: &str = "the loaded nvidia module is {module}, and the libnvidia-ml that is loaded here is another one and \
+                       refuses it, though the right one is installed";
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "driver-library-mismatch",
         title: "the NVIDIA libraries and the loaded kernel module are of different versions",
         why: "NVML refuses to talk to a kernel module of another version (\"driver/library version mismatch\"), and with it nvidia-smi and the container toolkit.",
-        messages: &[MISMATCH, installed::UPDATED, installed::NOT_BUILT, installed::TWO],
+        messages: &[MISMATCH, installed::UPDATED, installed::NOT_BUILT, installed::TWO, REFUSED],
         remedy: &[
+            Step {
+                action: Action::ChangeEnvironment,
+                text: "Take the other library out of the loader's way: LD_LIBRARY_PATH, /etc/ld.so.conf.d.",
+                command: Some("ldconfig -p | grep libnvidia-ml; echo $LD_LIBRARY_PATH"),
+            },
             Step {
                 action: Action::LoadModule,
                 text: "If nothing uses a GPU and no screen hangs on one: load the module of the installed version.",
@@ -91,6 +99,10 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
         .filter(|library| library.name == "libnvidia-ml" && library.current)
         .collect();
     let versions: Vec<&DriverVersion> = taken.iter().filter_map(|library| library.version.as_ref()).collect();
+    let refuses = facts.host.nvml.as_ref().and_then(Nvml::code) == Some(VERSION_MISMATCH);
+    if subject == Subject::Machine && refuses && (versions.is_empty() || versions.contains(&module)) {
+        return refused(module, versions.is_empty());
+    }
     let Some(other) = versions.first() else { return not_applicable() };
     // Several directories may hold one each (32 and 64 bit); only all of them prove what the loader takes.
     if versions.len() < taken.len() || versions.contains(&module) {
@@ -102,9 +114,6 @@ fn mismatch(facts: &Facts<'_>) -> Judgement {
     }
     failure(if by_cdi { Severity::Warning } else { Severity::Error }, module, other, path)
 }
-
-/// `NVML_ERROR_LIB_RM_VERSION_MISMATCH` (`nvml.h`).
-const VERSION_MISMATCH: u32 = 18;
 
 /// What the container's own programs load: NVML knows best, then the files' names. Where several could be taken, only
 /// all of them prove it.
@@ -130,14 +139,20 @@ fn mismatch_inside(facts: &Facts<'_>) -> Judgement {
         Some((library, version)) if refuses || others.len() == taken.len() => {
             failure(Severity::Error, module, version, &library.path)
         }
-        None if refuses => Failure::new(Severity::Error, MISMATCH)
-            .arg("module", module)
-            .arg("library", "of another version")
-            .only(&[Action::Reboot])
-            .saw("host.nvml.trouble", format!("code {VERSION_MISMATCH}"), "NVML")
-            .found(),
+        None if refuses => refused(module, true),
         _ => Ok(Outcome::Pass),
     }
+}
+
+/// NVML says so, whatever files are called. Where the right library is installed it is this caller's loader that takes
+/// another one; containers get the right one.
+fn refused(module: &DriverVersion, is_certain: bool) -> Judgement {
+    let failure = if is_certain {
+        Failure::new(Severity::Error, MISMATCH).arg("library", "of another version").only(&[Action::Reboot])
+    } else {
+        Failure::new(Severity::Warning, REFUSED).only(&[Action::ChangeEnvironment])
+    };
+    failure.arg("module", module).saw("host.nvml.trouble", said(VERSION_MISMATCH), "NVML").found()
 }
 
 /// What a container shows, whose user does not load modules.
@@ -255,6 +270,24 @@ mod tests {
         World::machine(1).silent("driver-library-mismatch");
         World::cdi(1).silent("driver-library-mismatch");
         with_module(World::legacy(1, LegacyState::HasRun), "550.127.05").silent("driver-library-mismatch");
+    }
+
+    #[test]
+    fn on_the_machine_nvml_knows_better_than_the_names_of_files() {
+        let mut world = World::machine(1);
+        let trouble = Some(crate::model::host::NvmlTrouble::Failed("nvmlInit_v2".into(), VERSION_MISMATCH));
+        world.host.nvml = Some(Nvml { trouble, ..Nvml::default() });
+        let failure = world.failure("driver-library-mismatch");
+        assert_eq!((failure.severity, failure.only), (Severity::Warning, &[Action::ChangeEnvironment][..]));
+        let mut nameless = world.clone();
+        let Observed::Known(libraries) = &mut nameless.host.driver.libraries else { panic!() };
+        for library in libraries.iter_mut() {
+            library.version = None;
+        }
+        let failure = nameless.failure("driver-library-mismatch");
+        assert_eq!((failure.severity, failure.only), (Severity::Error, &[Action::Reboot][..]));
+        let updated = with_module(world, "550.127.05");
+        assert_eq!(updated.short("driver-library-mismatch").severity, Severity::Error);
     }
 
     #[test]

@@ -2,23 +2,25 @@
 
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
+use crate::knowledge::nvml::{NO_PERMISSION, RESET_REQUIRED, said};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
-use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlTrouble};
+use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
 use crate::model::{Facts, Unknown};
 
+pub(super) mod fabric;
+pub(super) mod ghost;
+mod holders;
 mod hung;
+pub(super) mod licence;
 mod memory;
 
 const UNHEALTHY: &str = "{bad} does not answer ({why}), and the other {good} do";
 const NONE_ANSWERS: &str = "no GPU answers: {bad} ({why})";
 const RESET: &str = "{gpus}: the driver asks for a reset";
 const MIG: &str = "{gpus}: MIG is on, and no instance is made";
-const EXCLUSIVE: &str = "{gpu}: exclusive mode, and process {process} has it{others}";
+const EXCLUSIVE: &str = "{gpu}: exclusive mode, and {process} has it{others}";
 const PROHIBITED: &str = "{gpus}: compute mode Prohibited, in which nobody may use it";
 const PERSISTENCE: &str = "{gpus}: persistence mode is off";
-
-/// `nvmlReturn_t` (`nvml.h`).
-const RESET_REQUIRED: u32 = 16;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -197,7 +199,7 @@ pub(super) const CHECKS: &[Check] = &[
             Step {
                 action: Action::FreeGpu,
                 text: "End what uses it, or choose a GPU with free memory.",
-                command: Some("nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv"),
+                command: Some("{end}"),
             },
             Step {
                 action: Action::ChangeEnvironment,
@@ -215,7 +217,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "In mode Exclusive Process the GPU serves one process; a second one is told that all devices are busy.",
         messages: &[EXCLUSIVE, PROHIBITED],
         remedy: &[
-            Step { action: Action::FreeGpu, text: "End the process that has it.", command: Some("nvidia-smi") },
+            Step { action: Action::FreeGpu, text: "End the process that has it.", command: Some("{end}") },
             Step {
                 action: Action::ResetGpu,
                 text: "Set the mode to Default, if several may share it.",
@@ -260,14 +262,14 @@ fn asked<'f>(facts: &'f Facts<'_>) -> Result<Option<&'f Nvml>, Unknown> {
 fn words(trouble: &NvmlTrouble) -> String {
     match trouble {
         NvmlTrouble::NotLoaded(reason) => format!("it cannot be loaded: {reason}"),
-        NvmlTrouble::Failed(call, code) => format!("{call} answers with code {code}"),
+        NvmlTrouble::Failed(call, code) => format!("{call} answers with {}", said(*code)),
         NvmlTrouble::Late(call) => format!("{call} did not come back"),
         NvmlTrouble::Died(call) => format!("{call} ended the process"),
     }
 }
 
 /// `GPU 3 (0000:65:00.0)`, the first few.
-fn named(gpus: &[&NvmlGpu]) -> String {
+pub(super) fn named(gpus: &[&NvmlGpu]) -> String {
     list(gpus.iter().map(|gpu| name(gpu)).collect::<Vec<_>>().iter().map(String::as_str))
 }
 
@@ -309,10 +311,16 @@ fn plain(failure: Failure, _: &NvmlGpu) -> Failure {
 
 fn one_unhealthy(facts: &Facts<'_>) -> Judgement {
     let Some(nvml) = asked(facts)? else { return not_applicable() };
-    let bad: Vec<&NvmlGpu> = nvml.gpus.iter().filter(|gpu| gpu.trouble.is_some()).collect();
+    // NVML counts all GPUs of the machine, those too that this user was not given.
+    let is_refused = |gpu: &NvmlGpu| gpu.trouble.as_ref().and_then(NvmlTrouble::code) == Some(NO_PERMISSION);
+    let bad: Vec<&NvmlGpu> = nvml.gpus.iter().filter(|gpu| gpu.trouble.is_some() && !is_refused(gpu)).collect();
     let good: Vec<&NvmlGpu> = nvml.answering().collect();
     let Some((first, trouble)) = bad.first().and_then(|gpu| Some((gpu, gpu.trouble.as_ref()?))) else {
-        return Ok(Outcome::Pass);
+        let refused = nvml.gpus.iter().find_map(|gpu| gpu.trouble.as_ref());
+        return match refused {
+            Some(trouble) if good.is_empty() => Err(Unknown::new("host.nvml.gpus", "NVML", words(trouble))),
+            _ => Ok(Outcome::Pass),
+        };
     };
     let uuids: Vec<&str> = good.iter().filter_map(|gpu| gpu.uuid.as_deref()).collect();
     let indices: Vec<String> = good.iter().map(|gpu| gpu.index.to_string()).collect();
@@ -343,7 +351,8 @@ fn without_instances(gpu: &NvmlGpu) -> bool {
 
 /// An error only where no GPU is left.
 fn mig_without_instances(facts: &Facts<'_>) -> Judgement {
-    let all = facts.host.nvml.as_ref().is_some_and(|nvml| nvml.answering().all(without_instances));
+    let all =
+        facts.host.nvml.as_ref().is_some_and(|nvml| nvml.trouble.is_none() && nvml.gpus.iter().all(without_instances));
     about(facts, MIG, if all { Severity::Error } else { Severity::Warning }, without_instances, plain)
 }
 
@@ -356,15 +365,18 @@ fn exclusive_busy(facts: &Facts<'_>) -> Judgement {
     let Some(nvml) = asked(facts)? else { return not_applicable() };
     if nvml.answering().any(|gpu| gpu.compute_mode == Some(ComputeMode::Prohibited)) {
         let is_so = |gpu: &NvmlGpu| gpu.compute_mode == Some(ComputeMode::Prohibited);
-        return about(facts, PROHIBITED, Severity::Warning, is_so, plain);
+        return about(facts, PROHIBITED, Severity::Warning, is_so, |failure, _| failure.only(&[Action::ResetGpu]));
     }
     let is_busy = |gpu: &NvmlGpu| {
         let has_process = gpu.processes.as_ref().is_some_and(|all| !all.is_empty());
         gpu.compute_mode == Some(ComputeMode::Exclusive) && has_process && gpu.mps != Some(true)
     };
     about(facts, EXCLUSIVE, Severity::Warning, is_busy, |failure, gpu| {
-        let process = gpu.processes.as_ref().and_then(|all| all.first()).map_or(0, |process| process.pid);
-        failure.arg("process", process)
+        // who has it matters, not with how much
+        let first =
+            gpu.processes.iter().flatten().next().map(|process| NvmlProcess { memory: None, ..process.clone() });
+        let first: Vec<&NvmlProcess> = first.iter().collect();
+        failure.arg("process", holders::words(facts.host, &first)).arg("end", holders::end(facts.host, &first))
     })
 }
 

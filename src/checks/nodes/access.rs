@@ -8,6 +8,7 @@ use crate::model::{
 };
 
 use super::expect::{Compute, compute, judgeable, set_rules, subject};
+use super::here;
 use super::role::{Role, list, plain, role, weight};
 
 /// Checks of this file.
@@ -16,7 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "node-access-refused",
         title: "the container's user may not open the GPU's nodes",
         why: "The kernel refuses the container's program the device, so NVML and CUDA find no GPU although everything is in place.",
-        messages: &["the container's user may not read and write {node}: {reason}"],
+        messages: &["the container's user may not read and write {node}: {reason}", here::REFUSED],
         remedy: &[
             Step {
                 action: Action::PassGpu,
@@ -40,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
         ],
         severities: &[Severity::Error, Severity::Warning],
-        places: &[Place::Hook, Place::Healthcheck],
+        places: &[Place::Hook, Place::Host, Place::Healthcheck],
         judge: refused,
     },
     Check {
@@ -60,6 +61,9 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn refused(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Host {
+        return here::refused(facts);
+    }
     let container = facts.container;
     let Some(devices) = asked(facts)? else { return not_applicable() };
     // That nobody serves a node, or that it hangs, is the driver's fault; from inside a container, what its device

@@ -8,6 +8,7 @@ pub(crate) mod expect;
 pub(crate) mod given;
 mod gpu_missing;
 mod groups;
+mod here;
 mod missing;
 mod modes;
 mod mounts;

@@ -21,6 +21,8 @@ mod driver;
 mod engines;
 mod gpus;
 #[cfg(feature = "cli")]
+mod holders;
+#[cfg(feature = "cli")]
 mod installed;
 mod kernel_log;
 mod kubelet;
@@ -54,6 +56,8 @@ pub use devices::dev_char;
 pub use driver::banner;
 pub use engines::engines;
 pub use gpus::gpu_identities;
+#[cfg(feature = "cli")]
+pub use holders::{holders, sees_all_processes};
 pub use kernel_log::kernel_log;
 pub use kubelet::kubelet_static_cpu;
 pub use libraries::{driver_root, libraries};
@@ -68,7 +72,7 @@ pub use profile::{LIMIT as MOST_PROFILE, carried, profile};
 pub use registration::{docker_root, registration};
 pub use services::{cdi_refresh, device_list_strategy, docker_desktop};
 #[cfg(feature = "cli")]
-pub use stuck::suspects;
+pub use stuck::{Suspects, suspects};
 pub use toolkit::toolkit;
 
 /// How long the GPUs' `information` files may take, all of them together: the driver answers at once for

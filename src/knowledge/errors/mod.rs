@@ -7,7 +7,6 @@
 
 pub mod context;
 pub mod numbers;
-pub mod nvml;
 pub mod reader;
 mod scan;
 pub mod signs;

@@ -1,7 +1,8 @@
 //! Error numbers and names of numbers in a line.
 
-use super::{Code, nvml};
+use super::Code;
 use crate::knowledge::cuda::codes;
+use crate::knowledge::nvml;
 
 /// Words that a line with a number has: only such lines are read again. In lower case.
 pub const ANCHORS: &[&str] = &[

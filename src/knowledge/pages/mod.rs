@@ -4,13 +4,11 @@
 
 use crate::model::{Action, Family, Page, Step};
 
-mod driver;
 mod explain;
 mod stack;
 
 /// The pages by family; those without one are known to `explain` only.
-pub const FAMILIES: &[(Option<Family>, &[Page])] =
-    &[(Some(Family::Driver), driver::PAGES), (Some(Family::Stack), stack::PAGES), (None, explain::PAGES)];
+pub const FAMILIES: &[(Option<Family>, &[Page])] = &[(Some(Family::Stack), stack::PAGES), (None, explain::PAGES)];
 
 const fn step(action: Action, text: &'static str, command: Option<&'static str>) -> Step {
     Step { action, text, command }

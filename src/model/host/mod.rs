@@ -11,6 +11,7 @@ mod caller;
 mod cuda;
 mod driver;
 mod gpu;
+mod holder;
 mod node;
 mod nvml;
 #[cfg(feature = "cli")]
@@ -26,8 +27,9 @@ pub use caller::{PathLibrary, Python};
 pub use cuda::CudaStart;
 pub use driver::{DkmsModule, Driver, DriverLibrary, DriverRoot, Installed, KernelModule, ModuleFiles};
 pub use gpu::{Gpu, PciFunction};
+pub use holder::{HeldBy, Holder};
 pub use node::{Majors, Node, NodeKind};
-pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
+pub use nvml::{ComputeMode, Fabric, FabricState, MigDevice, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble, Virtualization};
 #[cfg(feature = "cli")]
 pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
@@ -132,6 +134,9 @@ pub struct Host {
     /// that is laid out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvml: Option<Nvml>,
+    /// Who the processes are that NVML names, by pid; those that could not be looked up are absent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpu_processes: BTreeMap<u32, Holder>,
     /// What a real `cuInit` came to; `None`: nobody called it, since only `--cuda` does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_start: Option<CudaStart>,

@@ -1,5 +1,8 @@
 //! What the driver's management library says of the GPUs.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// One reading of NVML, recorded and replayed as JSON. What an old driver cannot tell, or a GPU does not have, is absent.
@@ -15,6 +18,9 @@ pub struct Nvml {
     /// The CUDA that the driver offers, `12.4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
+    /// It was asked in the machine's own pid namespace, where it names every process.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sees_all_processes: bool,
     /// The GPUs in its own order.
     pub gpus: Vec<NvmlGpu>,
 }
@@ -63,6 +69,10 @@ pub struct NvmlGpu {
     /// Bytes of it that are free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_free: Option<u64>,
+    /// Bytes of it that the driver keeps for itself, which are neither free nor in use; older drivers count them as in
+    /// use and do not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_reserved: Option<u64>,
     /// Persistence mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistent: Option<bool>,
@@ -81,18 +91,33 @@ pub struct NvmlGpu {
     /// A page of memory waits for a reset to be retired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retirement_pending: Option<bool>,
+    /// Pages of memory that are retired (GPUs before Ampere).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retired_pages: Option<u32>,
     /// MIG is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mig: Option<bool>,
-    /// UUIDs of its MIG devices; `None`: it does not tell.
+    /// Its MIG devices; `None`: it does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mig_devices: Option<Vec<String>>,
+    pub mig_devices: Option<Vec<MigDevice>>,
     /// MPS shares it among processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mps: Option<bool>,
     /// Processes that compute on it; `None`: it does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<Vec<NvmlProcess>>,
+    /// Processes that draw on it; `None`: it does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graphics: Option<Vec<NvmlProcess>>,
+    /// How it comes to this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtualization: Option<Virtualization>,
+    /// A virtual GPU that needs a licence has one; `None`: it needs none, or does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub licensed: Option<bool>,
+    /// Its place in an `NVSwitch` fabric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<Fabric>,
 }
 
 /// Who may use a GPU.
@@ -107,11 +132,63 @@ pub enum ComputeMode {
     Prohibited,
 }
 
-/// A process on a GPU.
+/// How a GPU comes to a machine (`nvmlGpuVirtualizationMode_t`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Virtualization {
+    /// The machine's own.
+    None,
+    /// A virtual machine has the whole of it.
+    Passthrough,
+    /// A virtual machine has a part of it, a vGPU.
+    Vgpu,
+    /// This machine gives parts of it to virtual machines.
+    HostVgpu,
+    /// As before, for graphics alone.
+    HostVsga,
+}
+
+/// How far a GPU's registration with an `NVSwitch` fabric is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fabric {
+    /// Where it is.
+    pub state: FabricState,
+    /// How it ended (`nvmlReturn_t`, 0: well).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u32>,
+}
+
+/// The states of a registration (`nvmlGpuFabricState_t`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names are NVIDIA's")]
+pub enum FabricState {
+    NotSupported,
+    NotStarted,
+    InProgress,
+    Completed,
+}
+
+/// A part of a GPU that CUDA sees as a device.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MigDevice {
+    /// `MIG-…`
+    pub uuid: String,
+    /// `1g.10gb`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Bytes of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+}
+
+/// A process on a GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NvmlProcess {
-    /// In the pid namespace that NVML sees, the machine's.
-    pub pid: u32,
+    /// In the pid namespace that NVML was asked in; a recording does not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
     /// Bytes of memory that it holds, if the driver tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
@@ -126,6 +203,17 @@ impl Nvml {
     /// GPUs that answered.
     pub fn answering(&self) -> impl Iterator<Item = &NvmlGpu> {
         self.gpus.iter().filter(|gpu| gpu.trouble.is_none())
+    }
+}
+
+impl NvmlGpu {
+    /// Processes of every kind, each once, those that hold most memory first; none if it does not tell.
+    pub fn holders(&self) -> Vec<&NvmlProcess> {
+        let mut all: Vec<&NvmlProcess> = self.processes.iter().chain(&self.graphics).flatten().collect();
+        all.sort_by_key(|process| (Reverse(process.memory), process.pid));
+        let mut seen = BTreeSet::new();
+        all.retain(|process| process.pid.is_none_or(|pid| seen.insert(pid)));
+        all
     }
 }
 

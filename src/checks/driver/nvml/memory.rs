@@ -1,5 +1,6 @@
 //! What NVML says of a GPU's memory.
 
+use super::holders::{end, words};
 use super::{about, name, named, plain};
 use crate::checks::not_applicable;
 use crate::model::check::{Failure, Judgement, Outcome, Place, Severity};
@@ -13,7 +14,7 @@ pub(super) const REMAP_PENDING: &str = "{gpus}: a faulty row of memory waits for
 pub(super) const RETIREMENT: &str = "{gpus}: a faulty page of memory waits for a reset to be retired";
 pub(super) const TOO_FULL: &str = "no GPU has {wanted} MiB of free memory; {gpus} has {free} MiB";
 pub(super) const FULL: &str = "{gpus}: less than {wanted} MiB of memory are free";
-pub(super) const OCCUPIED: &str = "{gpu}: {used} of {total} MiB of memory are in use{others}";
+pub(super) const OCCUPIED: &str = "{gpu}: {used} of {total} MiB of memory are in use{by}{others}";
 
 pub(super) fn ecc_uncorrectable(facts: &Facts<'_>) -> Judgement {
     about(
@@ -48,7 +49,13 @@ pub(super) fn memory_occupied(facts: &Facts<'_>) -> Judgement {
     }
     about(facts, OCCUPIED, Severity::Warning, is_occupied, |failure, gpu| {
         let (total, free) = (gpu.memory.unwrap_or_default(), gpu.memory_free.unwrap_or_default());
-        failure.arg("used", total.saturating_sub(free) / MIB).arg("total", total / MIB)
+        let holders = gpu.holders();
+        let by = if holders.is_empty() { String::new() } else { format!(", by {}", words(facts.host, &holders)) };
+        failure
+            .arg("used", total.saturating_sub(free) / MIB)
+            .arg("total", total / MIB)
+            .arg("by", by)
+            .arg("end", end(facts.host, &holders))
     })
 }
 
@@ -70,6 +77,7 @@ fn memory_short(facts: &Facts<'_>) -> Judgement {
         some => (Severity::Warning, FULL, named(some)),
     };
     Failure::new(severity, message)
+        .arg("end", end(facts.host, &most.0.holders()))
         .arg("gpus", gpus)
         .arg("wanted", wanted / MIB)
         .arg("free", most.1 / MIB)

@@ -15,7 +15,7 @@ fn gpu(index: u32) -> NvmlGpu {
     }
 }
 
-fn machine(spoil: impl FnOnce(&mut Nvml)) -> World {
+pub(super) fn machine(spoil: impl FnOnce(&mut Nvml)) -> World {
     let mut world = World::machine(2);
     let mut nvml = Nvml { gpus: vec![gpu(0), gpu(1)], ..Nvml::default() };
     spoil(&mut nvml);
@@ -51,7 +51,7 @@ fn each_defect_has_its_own_name() {
             "gpu-exclusive-busy",
             |gpu| {
                 gpu.compute_mode = Some(ComputeMode::Exclusive);
-                gpu.processes = Some(vec![crate::model::host::NvmlProcess { pid: 7, memory: None }]);
+                gpu.processes = Some(vec![crate::model::host::NvmlProcess { pid: Some(7), memory: None }]);
             },
             Severity::Warning,
         ),
@@ -107,7 +107,7 @@ fn mig_on_all_is_an_error_and_an_instance_is_enough() {
     assert_eq!(all.failure("mig-enabled-without-instances").severity, Severity::Error);
     let made = machine(|nvml| {
         nvml.gpus[0].mig = Some(true);
-        nvml.gpus[0].mig_devices = Some(vec!["MIG-1".into()]);
+        nvml.gpus[0].mig_devices = Some(vec![crate::model::host::MigDevice::default()]);
     });
     made.silent("mig-enabled-without-instances");
 }
@@ -119,7 +119,7 @@ fn what_could_not_be_read_is_no_defect_and_mps_may_share() {
         machine(|nvml| {
             let gpu = &mut nvml.gpus[0];
             (gpu.compute_mode, gpu.mps) = (Some(ComputeMode::Exclusive), mps);
-            gpu.processes = Some(vec![crate::model::host::NvmlProcess { pid: 7, memory: None }]);
+            gpu.processes = Some(vec![crate::model::host::NvmlProcess { pid: Some(7), memory: None }]);
         })
     };
     exclusive(Some(true)).silent("gpu-exclusive-busy");

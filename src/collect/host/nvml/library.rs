@@ -2,14 +2,20 @@
 
 use std::ffi::OsStr;
 
-use nvml_wrapper::enum_wrappers::device::{ComputeMode as Mode, EccCounter, MemoryError};
+use nvml_wrapper::enum_wrappers::device::{
+    ComputeMode as Mode, EccCounter, GpuVirtualizationMode, MemoryError, RetirementCause,
+};
 use nvml_wrapper::enums::device::{SampleValue, UsedGpuMemory};
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::structs::device::FieldId;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 
 use super::Said;
-use crate::model::host::{ComputeMode, NvmlGpu, NvmlProcess, NvmlTrouble};
+use crate::knowledge::nvml::{FUNCTION_NOT_FOUND, UNKNOWN};
+use crate::model::host::{ComputeMode, MigDevice, NvmlGpu, NvmlProcess, NvmlTrouble, Virtualization};
+
+mod raw;
 
 /// `NVML_FI_DEV_REMAPPED_PENDING` and `…_FAILURE` (`nvml.h`, 12.4).
 const REMAP_PENDING: u32 = 144;
@@ -18,9 +24,8 @@ const REMAP_FAILED: u32 = 145;
 /// More than a GPU of use has, and few enough that an answer is never cut.
 const MOST_PROCESSES: usize = 64;
 
-/// `nvmlReturn_t` of what has no code of its own: a symbol that this library lacks.
-const FUNCTION_NOT_FOUND: u32 = 13;
-const UNKNOWN: u32 = 999;
+/// `NVML_VALUE_NOT_AVAILABLE` of an `unsigned long long`.
+const NOT_AVAILABLE: u64 = u64::MAX;
 
 /// Asks for everything, and says it as it comes.
 pub(super) fn talk(file: &OsStr, say: &mut dyn FnMut(&Said)) {
@@ -64,8 +69,13 @@ fn gpu(nvml: &Nvml, index: u32, say: &mut dyn FnMut(&Said)) {
     let mut gpu = NvmlGpu { index, ..NvmlGpu::default() };
     match nvml.device_by_index(index) {
         Ok(device) => {
-            calls(say, &format!("nvmlDeviceGet…({index})"));
+            calls(say, &format!("nvmlDeviceGet...({index})"));
             describe(&device, &mut gpu);
+            if gpu.trouble.is_none() {
+                say(&Said::Gpu(Box::new(gpu.clone())));
+                calls(say, &format!("nvmlDeviceGetComputeRunningProcesses_v3({index})"));
+                who_uses(&device, &mut gpu);
+            }
         }
         Err(error) => gpu.trouble = Some(failed(&call, &error)),
     }
@@ -86,9 +96,7 @@ fn describe(device: &Device<'_>, gpu: &mut NvmlGpu) {
     gpu.pci = device.pci_info().ok().map(|pci| address(&pci.bus_id));
     gpu.minor = device.minor_number().ok();
     gpu.compute_capability = device.cuda_compute_capability().ok().map(|cc| format!("{}.{}", cc.major, cc.minor));
-    if let Some((total, free)) = memory(device) {
-        (gpu.memory, gpu.memory_free) = (Some(total), Some(free));
-    }
+    take_memory(device, gpu);
     gpu.persistent = device.is_in_persistent_mode().ok();
     gpu.compute_mode = device.compute_mode().ok().map(|mode| match mode {
         Mode::Default => ComputeMode::Default,
@@ -99,38 +107,53 @@ fn describe(device: &Device<'_>, gpu: &mut NvmlGpu) {
     gpu.remap_pending = flag(device, REMAP_PENDING);
     gpu.remap_failed = flag(device, REMAP_FAILED);
     gpu.retirement_pending = device.are_pages_pending_retired().ok();
+    let retired = |cause| device.retired_pages(cause).ok().and_then(|pages| u32::try_from(pages.len()).ok());
+    gpu.retired_pages = retired(RetirementCause::MultipleSingleBitEccErrors)
+        .zip(retired(RetirementCause::DoubleBitEccError))
+        .map(|(single, double)| single.saturating_add(double));
+    gpu.virtualization = device.virtualization_mode().ok().map(|mode| match mode {
+        GpuVirtualizationMode::Bare => Virtualization::None,
+        GpuVirtualizationMode::PassThrough => Virtualization::Passthrough,
+        GpuVirtualizationMode::Vgpu => Virtualization::Vgpu,
+        GpuVirtualizationMode::HostVgpu => Virtualization::HostVgpu,
+        GpuVirtualizationMode::HostVsga => Virtualization::HostVsga,
+    });
+    if gpu.virtualization == Some(Virtualization::Vgpu) {
+        gpu.licensed = raw::licensed(device);
+    }
+    gpu.fabric = raw::fabric(device);
     gpu.mig = device.mig_mode().ok().map(|mode| mode.current == 1);
     if gpu.mig == Some(true) {
         gpu.mig_devices = mig_devices(device).ok();
     }
+}
+
+/// Who is on it, and what is free then: a program that ends meanwhile gives its memory back after its name is gone.
+fn who_uses(device: &Device<'_>, gpu: &mut NvmlGpu) {
+    let told = |all: Vec<ProcessInfo>| all.iter().take(MOST_PROCESSES).map(process).collect();
+    gpu.processes = device.running_compute_processes().ok().map(told);
+    gpu.graphics = device.running_graphics_processes().ok().map(told);
     gpu.mps = device.mps_running_compute_processes().ok().map(|all| !all.is_empty());
-    gpu.processes = device.running_compute_processes().ok().map(|all| {
-        let of = |process: nvml_wrapper::struct_wrappers::device::ProcessInfo| NvmlProcess {
-            pid: process.pid,
-            memory: match process.used_gpu_memory {
-                UsedGpuMemory::Used(bytes) => Some(bytes),
-                UsedGpuMemory::Unavailable => None,
-            },
-        };
-        all.into_iter().take(MOST_PROCESSES).map(of).collect()
-    });
+    take_memory(device, gpu);
 }
 
-/// Bytes, and how many are free. The newer call came with R510 and is refused by some drivers since (nvidia-settings
-/// issue 78); the older one counts what the driver keeps for itself as used.
-fn memory(device: &Device<'_>) -> Option<(u64, u64)> {
-    device.memory_info().ok().map(|memory| (memory.total, memory.free)).or_else(|| older_memory(device))
+fn process(of: &ProcessInfo) -> NvmlProcess {
+    let memory = match of.used_gpu_memory {
+        UsedGpuMemory::Used(bytes) if bytes != NOT_AVAILABLE => Some(bytes),
+        _ => None,
+    };
+    NvmlProcess { pid: Some(of.pid), memory }
 }
 
-#[expect(unsafe_code, reason = "the wrapper has the call and no method for it")]
-fn older_memory(device: &Device<'_>) -> Option<(u64, u64)> {
-    use nvml_wrapper_sys::bindings::{nvmlMemory_t, nvmlReturn_enum_NVML_SUCCESS};
-
-    let call = device.nvml().lib().nvmlDeviceGetMemoryInfo.as_ref().ok()?;
-    let mut memory = nvmlMemory_t { total: 0, free: 0, used: 0 };
-    // SAFETY: the handle is the library's own, and the structure is the one that this call fills.
-    let code = unsafe { call(device.handle(), &raw mut memory) };
-    (code == nvmlReturn_enum_NVML_SUCCESS).then_some((memory.total, memory.free))
+/// The newer call came with R510 and is refused by some drivers since (nvidia-settings issue 78); the older one counts
+/// what the driver keeps for itself as used.
+fn take_memory(device: &Device<'_>, gpu: &mut NvmlGpu) {
+    if let Ok(memory) = device.memory_info() {
+        (gpu.memory, gpu.memory_free) = (Some(memory.total), Some(memory.free));
+        gpu.memory_reserved = Some(memory.reserved);
+    } else if let Some((total, free)) = raw::memory(device) {
+        (gpu.memory, gpu.memory_free) = (Some(total), Some(free));
+    }
 }
 
 fn flag(device: &Device<'_>, field: u32) -> Option<bool> {
@@ -144,11 +167,15 @@ fn flag(device: &Device<'_>, field: u32) -> Option<bool> {
 }
 
 /// The count is how many there could be; places without one answer that there is none.
-fn mig_devices(device: &Device<'_>) -> Result<Vec<String>, NvmlError> {
+fn mig_devices(device: &Device<'_>) -> Result<Vec<MigDevice>, NvmlError> {
     let mut found = Vec::new();
     for index in 0..device.mig_device_count()?.min(64) {
         match device.mig_device_by_index(index) {
-            Ok(instance) => found.push(instance.uuid()?),
+            Ok(instance) => found.push(MigDevice {
+                uuid: instance.uuid()?,
+                profile: instance.name().ok().and_then(|name| Some(name.split_once(" MIG ")?.1.to_owned())),
+                memory: instance.attributes().ok().map(|of| of.memory_size_mb << 20),
+            }),
             Err(NvmlError::NotFound) => {}
             Err(error) => return Err(error),
         }

@@ -10,14 +10,21 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::collect::child::{self, Answer};
 use crate::model::host::{Nvml, NvmlGpu, NvmlTrouble};
 
 mod library;
+mod recording;
+
+pub use recording::Recording;
 
 /// A reading of a machine with 16 GPUs has some kilobytes; processes are what grows.
 const LIMIT: usize = 1 << 20;
+
+/// Longer texts are cut.
+const LONGEST: usize = 300;
 
 /// Whoever can read NVML: the library, or a recording.
 pub trait Source {
@@ -71,11 +78,32 @@ fn heard(answer: &Answer, is_late: bool) -> Nvml {
             Said::Trouble(trouble) => nvml.trouble = Some(trouble),
             Said::Driver(version) => nvml.driver = Some(version),
             Said::Cuda(version) => nvml.cuda = Some(version),
-            Said::Gpu(gpu) => nvml.gpus.push(*gpu),
+            // said again when more of it is known
+            Said::Gpu(gpu) => {
+                nvml.gpus.pop_if(|last| last.index == gpu.index);
+                nvml.gpus.push(*gpu);
+            }
         }
     }
     if !answer.complete && nvml.trouble.is_none() {
         nvml.trouble = Some(if is_late { NvmlTrouble::Late(call) } else { NvmlTrouble::Died(call) });
     }
-    nvml
+    // what can be written as JSON can be read again
+    serde_json::to_value(&nvml).and_then(harmless).unwrap_or(nvml)
+}
+
+/// A snapshot whose texts are short and printable: they stand in messages, and a terminal obeys.
+fn harmless(mut nvml: Value) -> serde_json::Result<Nvml> {
+    fn clean(value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                *text = text.chars().take(LONGEST).map(|c| if matches!(c, ' '..='~') { c } else { '?' }).collect();
+            }
+            Value::Array(all) => all.iter_mut().for_each(clean),
+            Value::Object(all) => all.values_mut().for_each(clean),
+            _ => {}
+        }
+    }
+    clean(&mut nvml);
+    serde_json::from_value(nvml)
 }

@@ -28,10 +28,36 @@ pub const ROWS: &[(u32, &str, &str)] = &[
     (21, "NO_DATA", "No data"),
     (22, "VGPU_ECC_NOT_SUPPORTED", "vGPU is not supported while ECC is on"),
     (23, "INSUFFICIENT_RESOURCES", "Insufficient Resources"),
+    (24, "FREQ_NOT_SUPPORTED", "Frequency Not Supported"),
+    (25, "ARGUMENT_VERSION_MISMATCH", "Argument Version Mismatch"),
+    (26, "DEPRECATED", "Deprecated"),
     (27, "NOT_READY", "Not Ready"),
     (28, "GPU_NOT_FOUND", "GPU Not Found"),
+    (29, "INVALID_STATE", "Invalid State"),
+    (30, "RESET_TYPE_NOT_SUPPORTED", "Reset Type Not Supported"),
     (999, "UNKNOWN", "Unknown Error"),
 ];
+
+/// The user may not use the GPU, or the driver's control node.
+pub const NO_PERMISSION: u32 = 4;
+/// The library has no such function.
+pub const FUNCTION_NOT_FOUND: u32 = 13;
+/// The GPU is no longer on the bus.
+pub const GPU_IS_LOST: u32 = 15;
+/// The driver keeps the GPU out of use until it is reset.
+pub const RESET_REQUIRED: u32 = 16;
+/// The library is of another version than the kernel module.
+pub const VERSION_MISMATCH: u32 = 18;
+/// What has no code of its own.
+pub const UNKNOWN: u32 = 999;
+
+/// A code in words: `code 15, GPU is lost`.
+pub fn said(code: u32) -> String {
+    match ROWS.iter().find(|(number, _, _)| *number == code) {
+        Some((_, _, text)) => format!("code {code}, {}", text.trim_end_matches('.')),
+        None => format!("code {code}"),
+    }
+}
 
 /// The number of a name: `nvml_error_no_permission`, `nvmlerror_nopermission`, `error_no_permission`.
 pub fn by_name(name: &str) -> Option<u32> {
@@ -45,6 +71,13 @@ pub fn by_name(name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_code_is_said_in_words_where_it_has_some() {
+        assert_eq!(said(GPU_IS_LOST), "code 15, GPU is lost");
+        assert_eq!(said(VERSION_MISMATCH), "code 18, RM has detected an NVML/RM version mismatch");
+        assert_eq!(said(4242), "code 4242");
+    }
 
     #[test]
     fn names_in_every_spelling() {
