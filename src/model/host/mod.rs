@@ -31,7 +31,7 @@ pub use nvml::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
 #[cfg(feature = "cli")]
 pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
-pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
+pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Invalid, Toolkit, ToolkitConfig};
 pub use stuck::StuckProcess;
 pub use uvm::UvmSigns;
 
