@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::support::bundle::Bundle;
 use crate::support::host::SimHost;
+use crate::support::process::Run;
 use crate::support::scene::{HOOK_LIMIT, Scene};
 use crate::support::words::{check_refusal, check_start};
 use crate::support::{needs, programs, write};
@@ -95,6 +96,43 @@ fn a_refusal_is_logged_with_its_finding() {
     assert_eq!((&line["decision"], &line["verdict"]), (&json!("refuse"), &json!("fail")));
     assert_eq!(line["findings"][0]["id"], "gpu-not-requested");
     assert_eq!(line["findings"][0]["severity"], "error");
+}
+
+/// crun shows nothing but an exit code: what the hook said must be read elsewhere, to the last word.
+#[test]
+fn status_shows_the_last_refusals_as_the_hook_said_them() {
+    if !needs::root() {
+        return;
+    }
+    let scene = Scene::on(&SimHost::default());
+    let bundle = Bundle::asking(&scene.bundle());
+    bundle.write();
+    std::fs::create_dir_all(scene.host().join("var/log")).expect("a directory");
+    let hook = Run::new(programs::hook()).args(["--stage", "createContainer", "--host-root"]).args([scene.host()]);
+    let said = hook.stdin(bundle.state(1)).limit(HOOK_LIMIT).end();
+    check_refusal(&said, 10, "gpu-not-requested");
+    let shown = programs::gpu_preflight(&["status", "--last", "--host-root"]).args([scene.host()]).end();
+    assert!(said.stderr.contains("To start anyway: ") && said.stderr.lines().count() > 0, "{said:?}");
+    for line in said.stderr.lines() {
+        assert!(shown.stdout.lines().any(|shown| shown.trim() == line), "{line}: {shown:?}");
+    }
+}
+
+/// Who tries it by hand is no engine.
+#[test]
+fn the_command_answers_who_asks_what_it_is_and_logs_nothing() {
+    let scene = Scene::on(&SimHost::default());
+    std::fs::create_dir_all(scene.host().join("var/log")).expect("a directory");
+    let root = scene.host().display().to_string();
+    for option in ["--help", "-h"] {
+        let ended = programs::gpu_preflight(&["hook", "--host-root", &root, option]).end();
+        assert_eq!((ended.code(), ended.stderr.as_str()), (0, ""), "{ended:?}");
+        assert!(ended.stdout.contains("--driver-root") && ended.stdout.contains("ociVersion"), "{ended:?}");
+    }
+    let ended = programs::gpu_preflight(&["hook", "--host-root", &root]).stdin(" \n").end();
+    assert_eq!(ended.code(), 0, "{ended:?}");
+    assert!(ended.stderr.contains("standard input held no state"), "{ended:?}");
+    assert!(!scene.host().join("var/log/gpu-preflight").exists());
 }
 
 #[test]

@@ -118,6 +118,21 @@ fn what_is_installed_twice_and_taken_out_leaves_no_trace() {
 }
 
 #[test]
+fn the_policy_for_build_hosts_leaves_no_directory_behind() {
+    let Some(machine) = Machine::new() else { return };
+    let before = machine.everything();
+    done(&machine.run(&["install", "podman", "--build-host"]));
+    assert!(machine.text("etc/gpu-preflight/conf.d/50-build-host.toml").contains("gpu-not-requested"));
+    done(&machine.run(&["uninstall"]));
+    assert_eq!(machine.everything(), before);
+    // what somebody else has there stays
+    done(&machine.run(&["install", "podman", "--build-host"]));
+    write(&machine.at("etc/gpu-preflight/config.toml"), "");
+    done(&machine.run(&["uninstall"]));
+    assert!(machine.at("etc/gpu-preflight/config.toml").exists());
+}
+
+#[test]
 fn a_file_that_several_engines_need_stays_until_the_last() {
     let Some(machine) = Machine::new() else { return };
     let there = "{\"version\": \"1.0.0\"}";
@@ -347,6 +362,8 @@ fn status_finds_the_gaps_that_nobody_speaks_of() {
         ids
     };
     assert_eq!(ids(), ["preflight-not-registered"]);
+    let bare = machine.run(&["status"]);
+    assert!(bare.stdout.contains("containers of docker, podman, containerd and crio are not checked"), "{bare:?}");
     done(&machine.run(&["install"]));
     assert_eq!(ids(), [""; 0]);
 

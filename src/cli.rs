@@ -58,9 +58,14 @@ pub enum Command {
     /// Say of each engine whether a GPU container that it starts now is checked, and how it would get its GPU.
     Status(Status),
     /// Act as the OCI hook, for trying: the container's state on standard input, the hook's exit codes.
+    ///
+    /// The state is what an OCI runtime hands to hooks: {"ociVersion": "1.0.2", "id": "c1", "status": "creating", "pid": 1,
+    /// "bundle": "/path/of/the/bundle"}. Exit codes: 0 it starts, 10 to 15 it is refused. Options of other commands do not
+    /// count here.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Hook {
-        /// As for gpu-preflight-hook: --stage, --config, --log, --host-root, --driver-root.
+        /// As for gpu-preflight-hook: --stage NAME (createRuntime), --config FILE, --log FILE, --host-root DIR,
+        /// --driver-root DIR, --timeout DURATION.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -192,8 +197,8 @@ pub struct Install {
     /// docker and containerd: only beside the other runtimes, for containers that name it; not as the default.
     #[arg(long)]
     pub no_default: bool,
-    /// This machine builds images: a GPU that nobody asked for is a warning, since a step of docker's classic builder
-    /// looks like a container whose GPU was forgotten.
+    /// This machine builds by `docker run`, as CI jobs do that compile in a CUDA image: a GPU that nobody asked for is a
+    /// warning. Steps of `BuildKit`, buildah and docker's classic builder are known without it.
     #[arg(long)]
     pub build_host: bool,
 }

@@ -7,4 +7,5 @@ mod docker;
 mod lay;
 mod machine;
 mod podman;
+mod removed;
 mod rows;

@@ -52,7 +52,7 @@ mod entry {
         let args: Vec<OsString> = args.into_iter().collect();
         // Its arguments are the hook's, not this program's, and its environment is no concern of its.
         if args.get(1).is_some_and(|command| command == "hook") {
-            return ExitCode::from(super::hook::run(args.into_iter().skip(2)));
+            return tried(&args);
         }
         let cli = match Cli::try_parse_from(&args) {
             Ok(cli) => cli,
@@ -60,7 +60,7 @@ mod entry {
         };
         start_logging(cli.common.verbose);
         let (name, result) = match &cli.command {
-            Command::Hook { args } => return ExitCode::from(super::hook::run(args.iter().cloned())),
+            Command::Hook { .. } => return tried(&args),
             Command::Healthcheck(asked) => ("healthcheck", super::healthcheck::run(asked, &cli.common)),
             Command::Host(asked) => ("host", super::host::run(asked, &cli.common)),
             Command::Container { target } => ("container", super::container::run(target, &cli.common)),
@@ -75,6 +75,21 @@ mod entry {
             Ok(code) => ExitCode::from(code),
             Err(failed) => failure(name, cli.common.format, &failed),
         }
+    }
+
+    /// The hook, by hand: who asks what it is gets an answer, which no engine waits for.
+    fn tried(args: &[OsString]) -> ExitCode {
+        let mut own = args.iter().skip_while(|arg| *arg != "hook").skip(1);
+        if own.any(|arg| arg == "--help" || arg == "-h") {
+            use clap::CommandFactory as _;
+            let mut cli = Cli::command();
+            let help =
+                cli.find_subcommand_mut("hook").map(|hook| hook.render_long_help().to_string()).unwrap_or_default();
+            output::print(help.trim_end());
+            return ExitCode::SUCCESS;
+        }
+        let own = args.iter().skip_while(|arg| *arg != "hook").skip(1);
+        ExitCode::from(super::hook::tried(own.cloned()))
     }
 
     fn failure(command: &str, format: Format, failed: &Failed) -> ExitCode {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::checks;
@@ -86,17 +85,23 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
 
 /// What a headline must not hide: warnings, and what was ignored.
 pub(crate) fn besides(report: &Report) -> String {
+    let numbers = numbers(report, false);
+    if numbers.is_empty() { String::new() } else { format!(", {}", numbers.join(", ")) }
+}
+
+/// All of it by number, errors first.
+pub(crate) fn counts(report: &Report) -> String {
+    numbers(report, true).join(", ")
+}
+
+fn numbers(report: &Report, with_errors: bool) -> Vec<String> {
     let count = |what: &dyn Fn(&Finding) -> bool| report.findings.iter().filter(|finding| what(finding)).count();
-    let warnings = count(&|finding| !finding.ignored && finding.severity == Severity::Warning);
+    let counted = |severity| count(&|finding: &Finding| !finding.ignored && finding.severity == severity);
+    let errors = if with_errors { counted(Severity::Error) } else { 0 };
     let ignored = count(&|finding| finding.ignored);
-    let mut words = String::new();
-    for (number, word) in [(warnings, "warning"), (ignored, "ignored")] {
-        if number > 0 {
-            let s = if word == "warning" && number > 1 { "s" } else { "" };
-            let _ = write!(words, ", {number} {word}{s}");
-        }
-    }
-    words
+    let all = [(errors, "error", "s"), (counted(Severity::Warning), "warning", "s"), (ignored, "ignored", "")];
+    let some = all.into_iter().filter(|(number, ..)| *number > 0);
+    some.map(|(number, word, s)| format!("{number} {word}{}", if number > 1 { s } else { "" })).collect()
 }
 
 /// The file of an option, by its whole path: one that was named and is not there is an error.

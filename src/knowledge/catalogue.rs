@@ -92,6 +92,7 @@ pub const IDS: &[&str] = &[
     "cdi-spec-lacks-uvm",
     "cdi-spec-conflict",
     "cdi-spec-too-new",
+    "docker-configuration-invalid",
     "docker-is-snap",
     "docker-desktop-linux",
     "build-time-no-gpu",

@@ -7,7 +7,7 @@
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::wrapper::{self, Registered};
-use super::{RUNTIME_NAME, Trouble, already_default, is_runc, table};
+use super::{RUNTIME_NAME, Trouble, already_default, is_runc, layout, table};
 
 /// The CRI plugin's table in the configuration's versions 1, 2 and 3.
 const PLUGINS: [&str; 3] = ["cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"];
@@ -82,6 +82,7 @@ pub fn register(text: Option<&str>, before: Option<&str>, default: bool) -> Resu
     if default && !is_default {
         table::set(table::made(&mut document, &keys[..3])?, "default_runtime_name", RUNTIME_NAME);
     }
+    layout::indent(&mut document);
     Ok(Registered { text: table::written(&document, text), wrapper })
 }
 
@@ -315,6 +316,24 @@ root = "/var/lib/containerd"
         let old =
             "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd.default_runtime]\nruntime_type = \"x\"\n";
         assert!(matches!(register(Some(old), None, true), Err(Trouble::Refused { .. })));
+    }
+
+    #[test]
+    fn new_tables_are_indented_where_the_files_own_are() {
+        let debian = register(Some(DEBIAN), None, true).unwrap().text;
+        let ours = "\n    [plugins.\"io.containerd.grpc.v1.cri\".containerd]\n      default_runtime_name = \"gpu-preflight\"\n";
+        assert!(debian.contains(ours), "{debian}");
+        let kubeadm = register(Some(KUBEADM), None, true).unwrap().text;
+        let header = "\n        [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.gpu-preflight";
+        for text in [
+            format!("{header}]\n          runtime_type = 'io.containerd.runc.v2'\n"),
+            header.replacen('\n', "\n  ", 1) + ".options]\n            BinaryName = ",
+        ] {
+            assert!(kubeadm.contains(&text), "{text}: {kubeadm}");
+        }
+        let flat = "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\nsandbox_image = \"x\"\n";
+        let with = register(Some(flat), None, true).unwrap().text;
+        assert!(with.starts_with(flat) && with.lines().all(|line| !line.starts_with(' ')), "{with}");
     }
 
     #[test]

@@ -83,10 +83,12 @@ pub fn unregister(text: &str, before: Option<&str>, remembered: bool) -> Result<
 /// Without ours the file names no default runtime. A reload leaves a running docker the one it has then (20.10 and 26,
 /// measured 2026-11), and one that is gone from the runtimes ends docker 20.10 with a panic.
 pub fn loses_its_default(now: &str, after: Option<&str>) -> bool {
-    let default = |text: &str| {
-        Document::parse(Some(text)).ok().and_then(|document| document.text("default-runtime").map(str::to_owned))
-    };
-    default(now).as_deref() == Some(RUNTIME_NAME) && after.and_then(default).is_none()
+    default_of(now).as_deref() == Some(RUNTIME_NAME) && after.and_then(default_of).is_none()
+}
+
+/// The default runtime that a file names.
+pub fn default_of(text: &str) -> Option<String> {
+    Document::parse(Some(text)).ok()?.text("default-runtime").map(str::to_owned)
 }
 
 fn entry<'d>(document: &'d Document, name: &str) -> Option<&'d Value> {

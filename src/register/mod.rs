@@ -12,6 +12,7 @@ pub mod containerd;
 pub mod docker;
 pub mod hooks_d;
 mod json;
+mod layout;
 pub mod nvidia;
 pub mod policy;
 pub mod record;

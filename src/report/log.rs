@@ -23,6 +23,8 @@ pub struct Entry<'a> {
     pub start: bool,
     /// How long it took.
     pub took: Duration,
+    /// What the hook says, whoever shows it: the refusal, or what would have been one.
+    pub said: &'a str,
     /// What was lowered and by whom, files that were ignored, facts that came too late.
     pub remarks: &'a [String],
 }
@@ -41,6 +43,8 @@ struct Line<'a> {
     findings: Vec<Found<'a>>,
     unknown: usize,
     ms: f64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    said: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
 }
@@ -52,10 +56,24 @@ struct Found<'a> {
     message: String,
 }
 
-/// The line, with its end. Messages are shortened, then left out, until it fits.
+/// How much of each goes into a line, in numbers and bytes.
+struct Size {
+    findings: usize,
+    message: usize,
+    remarks: usize,
+    said: usize,
+}
+
+/// The line, with its end. Messages are shortened, then left out, until it fits; of what was said, the end.
 pub fn line(entry: &Entry<'_>, report: &Report, container: &Container) -> Vec<u8> {
     // JSON may write a byte as six, so the last try must fit even then.
-    for (findings, message, remarks) in [(16, 1000, 8), (16, 160, 4), (8, 80, 1), (0, 0, 0)] {
+    let sizes = [
+        Size { findings: 16, message: 1000, remarks: 8, said: LINE },
+        Size { findings: 16, message: 160, remarks: 4, said: LINE },
+        Size { findings: 8, message: 80, remarks: 1, said: 1000 },
+        Size { findings: 0, message: 0, remarks: 0, said: 400 },
+    ];
+    for Size { findings, message, remarks, said } in sizes {
         let line = Line {
             time: humantime::format_rfc3339_millis(entry.time).to_string(),
             id: cut(&container.id, 128),
@@ -73,6 +91,7 @@ pub fn line(entry: &Entry<'_>, report: &Report, container: &Container) -> Vec<u8
                 .collect(),
             unknown: report.unknown.len(),
             ms: (entry.took.as_secs_f64() * 100_000.0).round() / 100.0,
+            said: cut(entry.said.trim_end(), said),
             remarks: entry.remarks.iter().take(remarks).map(|r| cut(r, 200)).collect(),
         };
         if let Ok(mut bytes) = serde_json::to_vec(&line)
@@ -111,6 +130,7 @@ mod tests {
             mode: "enforce",
             start: false,
             took: Duration::from_micros(1234),
+            said: "",
             remarks,
         }
     }
@@ -128,6 +148,21 @@ mod tests {
             })
         );
         assert_eq!(bytes.last(), Some(&b'\n'));
+    }
+
+    #[test]
+    fn what_was_said_stands_whole_where_it_fits() {
+        let said = format!("{}.\nor: Use another.\n", "x".repeat(380));
+        let entry = Entry { said: &said, ..entry(&[]) };
+        for (message, findings) in [("absent", 1), (&"m".repeat(1000), 12)] {
+            let bytes = line(&entry, &report(message, findings), &Container::default());
+            let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(value["said"], said.trim_end());
+            assert!(bytes.len() <= LINE);
+        }
+        let long = "\u{1}\"\\".repeat(4000);
+        let entry = Entry { said: &long, ..entry };
+        assert!(!line(&entry, &report(&long, 50), &Container::default()).is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::model::{Check, Host, Unknown};
 mod cdi;
 mod engines;
 mod installed;
+mod invalid;
 mod jetson;
 mod legacy;
 mod own;
@@ -26,6 +27,7 @@ pub const CHECKS: &[&[Check]] = &[
     cdi::lacks_uvm::CHECKS,
     cdi::conflict::CHECKS,
     engines::CHECKS,
+    invalid::CHECKS,
     wsl::CHECKS,
     jetson::CHECKS,
     own::CHECKS,

@@ -12,9 +12,13 @@ const UNSOUND: &str = "{program}: {reason}";
 const UNAWARE: &str = "{file} registers the hook, and the running {engine} does not have it yet: {reason}";
 const OLDER: &str = "{file} was changed after {engine} was started, which reads it at its start only";
 const LINGERS: &str = "{file} does not register the hook any more, and the running {engine} calls it: without its program no container starts";
+const LINGERS_IN_VAIN: &str = "{file} does not register the hook any more, and the running {engine} calls its program, which is absent: no container starts";
+const KEEPS_NAME: &str = "{file} does not name the default runtime gpu-preflight any more, and the running {engine} still has it: each container that it makes remembers the name";
+const SEVERAL: &str = "{engines} have not read their files since the hook's registration there was changed";
 const OVERWRITTEN: &str = "{file} was written anew by somebody else, without the registration that install put there";
-const NOT_REGISTERED: &str = "{engine} is here, and its containers are not checked";
-const NAMED_ONLY: &str = "{engine} checks only containers that name the runtime gpu-preflight";
+const NOT_REGISTERED: &str = "containers of {engines} are not checked: nothing calls the hook there";
+const NAMED_ONLY: &str = "of {engines} only containers that name the runtime gpu-preflight are checked";
+const NONE_OR_NAMED: &str = "containers of {engines} are not checked: nothing calls the hook there, or only for containers that name the runtime gpu-preflight";
 const ROOTLESS: &str =
     "a rootless docker runs here, and its own configuration {file} does not name the runtime gpu-preflight as default";
 const NOT_SEARCHED: &str = "{file} lies in a directory that {engine} does not search";
@@ -66,7 +70,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "preflight-not-loaded",
         title: "the engine runs with a configuration older than the registration",
         why: "Containers start unchecked until the engine has read it.",
-        messages: &[UNAWARE, OLDER, LINGERS],
+        messages: &[UNAWARE, OLDER, LINGERS, LINGERS_IN_VAIN, KEEPS_NAME, SEVERAL],
         remedy: &[
             Step {
                 action: Action::ConfigureEngine,
@@ -75,7 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
             },
             Step {
                 action: Action::StartService,
-                text: "Restart {engine}; containers that run stay as they are, docker's only with live-restore.",
+                text: "Restart it; containers that run stay as they are, docker's only with live-restore.",
                 command: Some("systemctl restart {engine}"),
             },
         ],
@@ -107,7 +111,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "preflight-not-registered",
         title: "an engine's containers are not checked",
         why: "They start, and fail later.",
-        messages: &[NOT_REGISTERED, NAMED_ONLY],
+        messages: &[NOT_REGISTERED, NAMED_ONLY, NONE_OR_NAMED],
         remedy: &[INSTALL],
         severities: &[Severity::Warning],
         places: &[Place::Status],
@@ -204,28 +208,67 @@ fn program_unsound(facts: &Facts<'_>) -> Judgement {
 
 fn not_loaded(facts: &Facts<'_>) -> Judgement {
     let registration = registration(facts)?;
-    let mut asked = false;
-    for engine in &registration.engines {
-        // docker alone is asked whether it lingers
-        let file = engine.entries.first().map_or(DOCKER, |entry| entry.file.as_str());
-        let failure = match &engine.daemon {
-            Daemon::None | Daemon::Unknown(_) => continue,
-            Daemon::Current => {
-                asked = true;
-                continue;
-            }
-            Daemon::Unaware(reason) => {
-                Failure::new(Severity::Error, UNAWARE).foreign("file", file).arg("reason", reason)
-            }
-            Daemon::Older(file) => Failure::new(Severity::Warning, OLDER).foreign("file", file),
-            Daemon::Lingers => Failure::new(Severity::Warning, LINGERS).foreign("file", file),
-        };
-        let lingers = engine.daemon == Daemon::Lingers;
-        let reads_again = engine.engine == EngineKind::Docker && !lingers;
-        let only: &[Action] = if reads_again { &[Action::ConfigureEngine] } else { &[Action::StartService] };
-        return failure.arg("engine", engine.engine.name()).only(only).found();
+    // with a file that nobody can read a daemon must not be told to start anew
+    let is_behind = |engine: &&RegisteredEngine| engine.unread.is_none() && is_behind(engine);
+    let behind: Vec<&RegisteredEngine> = registration.engines.iter().filter(is_behind).collect();
+    let Some(first) = behind.first() else {
+        let asked = registration.engines.iter().any(|engine| engine.daemon == Daemon::Current);
+        return if asked { Ok(Outcome::Pass) } else { not_applicable() };
+    };
+    let severity = behind.iter().map(|engine| severity(engine)).max().unwrap_or(Severity::Warning);
+    let (reload, restart): (Vec<&RegisteredEngine>, Vec<_>) = behind
+        .iter()
+        .partition(|engine| matches!((engine.engine, &engine.daemon), (EngineKind::Docker, Daemon::Unaware(_))));
+    let only: &[Action] = match (reload.is_empty(), restart.is_empty()) {
+        (false, true) => &[Action::ConfigureEngine],
+        (true, _) => &[Action::StartService],
+        (false, false) => &[Action::ConfigureEngine, Action::StartService],
+    };
+    let failure = if behind.len() > 1 {
+        let engines = names(&behind);
+        Failure::new(severity, SEVERAL).arg("engines", engines).arg("engine", joined(&restart, " "))
+    } else {
+        said_of(first, severity)
+    };
+    failure.only(only).found()
+}
+
+/// The daemon runs with what its files do not say any more, or not yet.
+fn is_behind(engine: &RegisteredEngine) -> bool {
+    match engine.daemon {
+        Daemon::Unaware(_) | Daemon::Older(_) | Daemon::Lingers { .. } | Daemon::KeepsName => true,
+        Daemon::None | Daemon::Down | Daemon::Unknown(_) | Daemon::Current => false,
     }
-    if asked { Ok(Outcome::Pass) } else { not_applicable() }
+}
+
+fn severity(engine: &RegisteredEngine) -> Severity {
+    match engine.daemon {
+        Daemon::Unaware(_) | Daemon::Lingers { there: false } => Severity::Error,
+        _ => Severity::Warning,
+    }
+}
+
+fn said_of(engine: &RegisteredEngine, severity: Severity) -> Failure {
+    // docker alone is asked whether it lingers
+    let file = engine.entries.first().map_or(DOCKER, |entry| entry.file.as_str());
+    let failure = |message| Failure::new(severity, message).foreign("file", file).arg("engine", engine.engine.name());
+    match &engine.daemon {
+        Daemon::Unaware(reason) => failure(UNAWARE).arg("reason", reason),
+        Daemon::Lingers { there: true } => failure(LINGERS),
+        Daemon::Lingers { there: false } => failure(LINGERS_IN_VAIN),
+        Daemon::KeepsName => failure(KEEPS_NAME),
+        _ => failure(OLDER),
+    }
+}
+
+/// `a, b and c`.
+fn names(engines: &[&RegisteredEngine]) -> String {
+    let words = joined(engines, ", ");
+    words.rsplit_once(", ").map_or_else(|| words.clone(), |(before, last)| format!("{before} and {last}"))
+}
+
+fn joined(engines: &[&RegisteredEngine], between: &str) -> String {
+    engines.iter().map(|engine| engine.engine.name()).collect::<Vec<_>>().join(between)
 }
 
 fn overwritten(facts: &Facts<'_>) -> Judgement {
@@ -256,15 +299,24 @@ fn not_registered(facts: &Facts<'_>) -> Judgement {
         return not_applicable();
     }
     // a registration that does not count is the matter of another check
-    let unregistered =
-        |engine: &&RegisteredEngine| engine.entries.iter().all(|entry| entry.way == EntryWay::NamedRuntime);
-    match registration.engines.iter().find(unregistered) {
-        Some(engine) => {
-            let message = if engine.entries.is_empty() { NOT_REGISTERED } else { NAMED_ONLY };
-            Failure::new(Severity::Warning, message).arg("engine", engine.engine.name()).found()
+    let is_named = |entry: &Entry| entry.way == EntryWay::NamedRuntime;
+    let unregistered = registration.engines.iter().filter(|engine| engine.entries.iter().all(is_named));
+    let (unread, lacking): (Vec<_>, Vec<_>) = unregistered.partition(|engine| engine.unread.is_some());
+    let message = match (lacking.iter().any(|e| e.entries.is_empty()), lacking.iter().any(|e| !e.entries.is_empty())) {
+        (false, false) => {
+            let Some(reason) = unread.iter().find_map(|engine| engine.unread.as_ref()) else {
+                return Ok(Outcome::Pass);
+            };
+            return Err(Unknown::new("host.registration.engines", names(&unread), reason));
         }
-        None => Ok(Outcome::Pass),
-    }
+        (true, false) => NOT_REGISTERED,
+        (false, true) => NAMED_ONLY,
+        (true, true) => NONE_OR_NAMED,
+    };
+    Failure::new(Severity::Warning, message)
+        .arg("engines", names(&lacking))
+        .arg("engine", joined(&lacking, " "))
+        .found()
 }
 
 fn passed_by(facts: &Facts<'_>) -> Judgement {

@@ -41,6 +41,17 @@ pub(super) fn names_if_there(tree: &Tree, path: &str, limit: usize) -> Result<Op
     Ok(names.map(|names| names.into_iter().filter_map(|name| name.into_string().ok()).collect()))
 }
 
+/// The processes of a program's name, by pid; `None`: no process shows at all.
+pub(super) fn processes(tree: &Tree, name: &str) -> Option<Vec<String>> {
+    let mut pids = names(tree, "/proc", 1 << 20).ok()?;
+    pids.retain(|pid| pid.bytes().all(|b| b.is_ascii_digit()));
+    if pids.is_empty() {
+        return None;
+    }
+    pids.retain(|pid| short(tree, &format!("/proc/{pid}/comm")).ok().flatten().is_some_and(|comm| comm == name));
+    Some(pids)
+}
+
 /// What stands behind the last dot of a name.
 pub(super) fn ending(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(_, ending)| ending)

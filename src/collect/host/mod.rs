@@ -69,7 +69,7 @@ pub use pci::pci;
 #[cfg(feature = "cli")]
 pub use profile::{LIMIT as MOST_PROFILE, carried, profile};
 #[cfg(feature = "cli")]
-pub use registration::{docker_root, registration};
+pub use registration::{docker_keeps, docker_root, registration};
 pub use services::{cdi_refresh, device_list_strategy, docker_desktop};
 #[cfg(feature = "cli")]
 pub use stuck::{Suspects, suspects};

@@ -46,8 +46,12 @@ pub(super) fn container(arguments: &Arguments, state: &[u8], started: Instant) -
         Ok(state) => state,
         Err(unseen) => {
             let remark = format!("{}: {}; the container starts unjudged", unseen.source, unseen.reason);
-            Record { arguments, files: &files, started, at: at(arguments), mode: Mode::Enforce, remarks: vec![remark] }
-                .write(&unjudged(), &Container::default(), true);
+            let (at, mode, remarks) = (at(arguments), Mode::Enforce, vec![remark]);
+            Record { arguments, files: &files, started, at, mode, said: "", remarks }.write(
+                &unjudged(),
+                &Container::default(),
+                true,
+            );
             return Decided::default();
         }
     };
@@ -90,7 +94,7 @@ fn decide(arguments: &Arguments, files: &Tree, called: &Called, started: Instant
     if mode == Mode::Off {
         // The administrator's own is no news; an image's is.
         if asked && !foretold {
-            Record { arguments, files, started, at, mode, remarks }.write(&unjudged(), glance, true);
+            Record { arguments, files, started, at, mode, said: "", remarks }.write(&unjudged(), glance, true);
         }
         return Decided::default();
     }
@@ -119,20 +123,22 @@ fn decide(arguments: &Arguments, files: &Tree, called: &Called, started: Instant
     if foretold && (starts || judged.report.first_error().is_none()) {
         return Decided::default();
     }
-    Record { arguments, files, started, at, mode, remarks }.write(&judged.report, &judged.gathered.container, starts);
-    match decision {
-        Decision::Start => Decided::default(),
-        Decision::Refuse(code) => Decided {
-            code: if starts { 0 } else { code },
-            text: line::hook(
+    let (code, text) = match decision {
+        Decision::Start => (0, String::new()),
+        Decision::Refuse(code) => (
+            if starts { 0 } else { code },
+            line::hook(
                 &judged.report,
                 policy::essential_unknown(&judged.report),
                 &notes,
                 policy.allow_override.then(|| line::setting_by(&judged.gathered.container)),
                 !starts,
             ),
-        },
-    }
+        ),
+    };
+    let record = Record { arguments, files, started, at, mode, said: &text, remarks };
+    record.write(&judged.report, &judged.gathered.container, starts);
+    Decided { code, text }
 }
 
 struct Question<'a> {
@@ -272,6 +278,8 @@ struct Record<'a> {
     started: Instant,
     at: &'a str,
     mode: Mode,
+    /// What the hook says.
+    said: &'a str,
     remarks: Vec<String>,
 }
 
@@ -288,6 +296,7 @@ impl Record<'_> {
             mode: self.mode.name(),
             start,
             took: self.started.elapsed(),
+            said: self.said,
             remarks: &self.remarks,
         };
         let line = log_line::line(&entry, report, container);

@@ -31,14 +31,29 @@ const STATE_LIMIT: usize = 1 << 20;
 /// Runs the hook with the arguments behind the program's name; returns its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let started = Instant::now();
+    decide(args, started, || read_state(started + BUDGET))
+}
+
+/// The same, tried by hand: without any state there is nothing to judge, and nothing to log.
+#[cfg(feature = "cli")]
+pub fn tried(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let started = Instant::now();
+    let state = read_state(started + BUDGET);
+    if state.trim_ascii().is_empty() {
+        let words = "gpu-preflight hook: standard input held no state of a container; gpu-preflight hook --help\n";
+        let _ = std::io::stderr().write_all(words.as_bytes());
+        return 0;
+    }
+    decide(args, started, || state)
+}
+
+fn decide(args: impl IntoIterator<Item = OsString>, started: Instant, state: impl FnOnce() -> Vec<u8>) -> u8 {
     let own_program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
     let arguments = Arguments { own_program, ..Arguments::parse(args) };
     // A panic means that the container starts; its words would stand before those that a user must see.
     std::panic::set_hook(Box::new(|_| {}));
-    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let state = read_state(started + BUDGET);
-        judge::container(&arguments, &state, started)
-    }));
+    let judged =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge::container(&arguments, &state(), started)));
     let decision = judged.unwrap_or_default();
     if !decision.text.is_empty() {
         let _ = std::io::stderr().write_all(decision.text.as_bytes());

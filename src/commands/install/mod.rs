@@ -7,9 +7,11 @@ use std::path::Path;
 use clap::ValueEnum as _;
 
 use crate::cli::{Common, EngineName, Install, Uninstall};
+use crate::collect::host;
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::output::{Failed, has_no_report};
 use crate::commands::setting;
+use crate::model::host::Daemon;
 use crate::model::own::LARGEST_PROGRAM;
 use crate::register::{Trouble, policy};
 
@@ -38,7 +40,14 @@ pub(crate) fn install(asked: &Install, common: &Common) -> Result<u8, Failed> {
     let _alone = disk.alone(asked.dry_run)?;
     let programs = Programs::plan(&disk, beside())?;
     let mut records = Records::read(&disk).map_err(|(path, reason)| unwritten(&path, reason))?;
-    let plans = Asked { host: &host, policy: &policy, disk: &disk, default: !asked.no_default, force: false };
+    let plans = Asked {
+        host: &host,
+        policy: &policy,
+        disk: &disk,
+        default: !asked.no_default,
+        force: false,
+        docker: Daemon::None,
+    };
     let everybody = asked.engines.is_empty();
     let engines =
         engines(&asked.engines, EngineName::value_variants().iter().copied().filter(|e| *e != EngineName::Cdi));
@@ -77,25 +86,30 @@ pub(crate) fn uninstall(asked: &Uninstall, common: &Common) -> Result<u8, Failed
     has_no_report("uninstall", common)?;
     let files = setting::host_tree(common)?;
     let policy = setting::policy(common, &files)?;
-    let host = setting::machine(common, &files, &setting::knowledge(&files));
+    let machine = setting::machine(common, &files, &setting::knowledge(&files));
     let disk = disk_of(common, &files, asked.dry_run)?;
     let _alone = disk.alone(asked.dry_run)?;
     let mut records = Records::read(&disk).map_err(|(path, reason)| unwritten(&path, reason))?;
-    let plans = Asked { host: &host, policy: &policy, disk: &disk, default: true, force: asked.force };
     let everybody = asked.engines.is_empty();
+    let is_meant = everybody || asked.engines.contains(&EngineName::Docker);
+    let docker = if is_meant && !machine.laid_out { host::docker_keeps(&files) } else { Daemon::None };
+    let plans = Asked { host: &machine, policy: &policy, disk: &disk, default: true, force: asked.force, docker };
     let registered: Vec<EngineName> = records.engines().collect();
-    let engines = engines(&asked.engines, registered.iter().copied());
+    let lingering = plans.keeps_docker_default().then_some(EngineName::Docker);
+    let engines = engines(&asked.engines, registered.iter().copied().chain(lingering));
 
     let mut shown = Shown::new("uninstall", asked.dry_run);
     for engine in engines {
-        if !registered.contains(&engine) {
+        if !registered.contains(&engine) && (engine != EngineName::Docker || lingering.is_none()) {
             shown.add(engine, Done::Nothing("not registered by gpu-preflight install".to_owned()));
             continue;
         }
         match plans.uninstall(engine, &records) {
             Err(no) => shown.add(engine, refused(no, everybody)),
             Ok(plan) => {
-                let done = if asked.dry_run {
+                let done = if !registered.contains(&engine) {
+                    Ok(())
+                } else if asked.dry_run {
                     if !plan.stays {
                         records.forget(engine);
                     }
@@ -113,7 +127,8 @@ pub(crate) fn uninstall(asked: &Uninstall, common: &Common) -> Result<u8, Failed
     {
         shown.file(Change { path: policy::FILE.to_owned(), now: Some(now), after: None, mode: 0 });
         if !asked.dry_run {
-            disk.remove(policy::FILE, &[]).map_err(|reason| unwritten(policy::FILE, reason))?;
+            disk.remove(policy::FILE, &policy::DIRECTORIES.map(str::to_owned))
+                .map_err(|reason| unwritten(policy::FILE, reason))?;
         }
     }
     Ok(shown.print(common))

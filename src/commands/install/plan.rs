@@ -3,18 +3,20 @@
 use super::disk::Disk;
 use super::record::Records;
 use crate::cli::EngineName;
-use crate::collect::host;
 use crate::knowledge::toolkit::{CONFIGURATIONS, RUNTIME, is_runtime};
 use crate::model::Host;
-use crate::model::host::{Engine, EngineKind};
-use crate::model::own::{NRI_PLUGINS, RUNTIME as RUNTIME_PROGRAM, RUNTIME_NAME, WRAPPER, is_hook_injector};
+use crate::model::host::{Daemon, Engine, EngineKind};
+use crate::model::own::{NRI_PLUGINS, RUNTIME as RUNTIME_PROGRAM, WRAPPER, is_hook_injector};
 use crate::policy::Policy;
 use crate::register::wrapper::Wrapper;
 use crate::register::{DIRECTORY, Trouble, cdi, containerd, docker, hooks_d, nvidia};
 
-/// docker's configuration, and where its containers remember their runtime.
+mod of_docker;
+
+use of_docker::{NO_RELOAD, RELOAD_DOCKER};
+
+/// docker's configuration.
 pub(super) const DOCKER: &str = EngineKind::Docker.configuration();
-const DOCKER_DATA: &str = "/var/lib/docker";
 pub(super) const RESTART_DOCKER: &str = "systemctl restart docker";
 const CONTAINERD: &str = EngineKind::Containerd.configuration();
 
@@ -82,50 +84,21 @@ pub(super) struct Asked<'a> {
     pub(super) disk: &'a Disk<'a>,
     pub(super) default: bool,
     pub(super) force: bool,
+    /// What the docker that runs keeps of ours.
+    pub(super) docker: Daemon,
 }
 
 impl Asked<'_> {
     /// Registers with an engine.
     pub(super) fn install(&self, engine: EngineName, records: &Records<'_>) -> Result<Plan, No> {
         match engine {
-            EngineName::Docker => self.docker(),
+            EngineName::Docker => self.docker_registered(),
             EngineName::Podman => self.hooks_d(engine, EngineKind::Podman),
             EngineName::Crio => self.hooks_d(engine, EngineKind::Crio),
             EngineName::Containerd => self.containerd(records),
             EngineName::Nvidia => self.nvidia(),
             EngineName::Cdi => self.cdi(),
         }
-    }
-
-    fn docker(&self) -> Result<Plan, No> {
-        let engine = self.engine(EngineKind::Docker)?;
-        let refused = |reason: &str, way_out: &str| {
-            let (reason, way_out) = (reason.to_owned(), way_out.to_owned());
-            No::Trouble(DOCKER.to_owned(), Trouble::Refused { reason, way_out })
-        };
-        if engine.snap {
-            return Err(refused(
-                "docker is a snap, whose confinement keeps other runtimes from it",
-                "install docker's own packages",
-            ));
-        }
-        if let Some(flag) = engine.runtime_flags.first() {
-            let reason =
-                format!("docker's unit says {flag}, and dockerd does not start where its file names runtimes, too");
-            return Err(refused(&reason, "move the unit's options into daemon.json"));
-        }
-        let now = self.text(DOCKER)?;
-        let after = docker::register(now.as_deref(), self.default)
-            .map_err(|trouble| No::Trouble(DOCKER.to_owned(), trouble))?;
-        let mut plan = Plan::of(EngineName::Docker);
-        if plan.change(DOCKER, now, Some(after), 0o644) {
-            plan.next.push("systemctl reload docker".to_owned());
-        }
-        if !self.default {
-            plan.notes.push("only containers of --runtime gpu-preflight are checked".to_owned());
-        }
-        self.note_nvidia(&mut plan, engine, "--runtime nvidia");
-        Ok(plan)
     }
 
     fn containerd(&self, records: &Records<'_>) -> Result<Plan, No> {
@@ -279,19 +252,21 @@ impl Asked<'_> {
             let restarts = engine == EngineName::Docker && docker::loses_its_default(&now, after.as_deref());
             let changes = plan.change(path, Some(now), after, 0o644);
             match engine {
+                // said below
+                EngineName::Docker if self.keeps_docker_default() => {}
                 EngineName::Docker if restarts => {
                     plan.next.push(RESTART_DOCKER.to_owned());
-                    plan.notes.push(format!(
-                        "a reload would not do: docker keeps a default runtime that its file no longer names, and docker \
-                         20.10 does not survive it. Until the restart leave {DIRECTORY} where it is"
-                    ));
+                    plan.notes.push(format!("{NO_RELOAD}. Until the restart leave {DIRECTORY} where it is"));
                 }
-                EngineName::Docker if changes => plan.next.push("systemctl reload docker".to_owned()),
+                EngineName::Docker if changes => plan.next.push(RELOAD_DOCKER.to_owned()),
                 EngineName::Containerd if changes && path == CONTAINERD => {
                     plan.next.push("systemctl restart containerd".to_owned());
                 }
                 _ => {}
             }
+        }
+        if engine == EngineName::Docker {
+            self.docker_that_runs(&mut plan)?;
         }
         if remembered {
             plan.stays = true;
@@ -311,43 +286,6 @@ impl Asked<'_> {
         plan.change(path, Some(now), Some(past), 0o755);
         plan.notes
             .push(format!("{path} leads past gpu-preflight now; it may go when no pod is left that was started by it"));
-    }
-
-    /// Containers of docker that will be started by our name, whatever the default is by then.
-    fn remembering(&self) -> Result<Vec<String>, No> {
-        let configured = self.disk.text(DOCKER).ok().flatten().and_then(|text| {
-            let value: serde_json::Value = serde_json::from_str(&text).ok()?;
-            Some(value.get("data-root")?.as_str()?.to_owned())
-        });
-        let asked = if self.host.laid_out { None } else { host::docker_root() };
-        let root = asked.or(configured).unwrap_or_else(|| DOCKER_DATA.to_owned());
-        // with userns-remap each mapping has a directory of its own, `100000.100000`
-        let is_mapping = |name: &String| name.bytes().all(|b| b.is_ascii_digit() || b == b'.') && name.contains('.');
-        let mapped = self.names(&root)?.into_iter().filter(is_mapping).map(|name| format!("{root}/{name}"));
-        let mut found = Vec::new();
-        for directory in [root.clone()].into_iter().chain(mapped).map(|root| format!("{root}/containers")) {
-            for id in self.names(&directory)? {
-                let read = |file: &str| {
-                    let text = self.disk.text(&format!("{directory}/{id}/{file}")).ok()??;
-                    serde_json::from_str::<serde_json::Value>(&text).ok()
-                };
-                if read("hostconfig.json").is_some_and(|config| config["Runtime"] == RUNTIME_NAME) {
-                    let name = read("config.v2.json")
-                        .and_then(|config| Some(config["Name"].as_str()?.trim_start_matches('/').to_owned()));
-                    found.push(name.unwrap_or_else(|| id.chars().take(12).collect()));
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// The names in a directory of docker's; where they cannot be read nobody knows who remembers ours.
-    fn names(&self, directory: &str) -> Result<Vec<String>, No> {
-        self.disk.list(directory).map_err(|reason| {
-            let reason = format!("whether containers remember the runtime cannot be told ({reason})");
-            let way_out = "gpu-preflight uninstall docker --force, if none does".to_owned();
-            No::Trouble(directory.to_owned(), Trouble::Refused { reason, way_out })
-        })
     }
 
     fn engine(&self, kind: EngineKind) -> Result<&Engine, No> {

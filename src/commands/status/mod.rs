@@ -31,7 +31,7 @@ pub(crate) fn run(asked: &cli::Status, common: &Common) -> Result<u8, Failed> {
     let report = policy::report(&policy, None, &common.ignore, judge(&host, &knowledge));
     let nothing = Registration::default();
     let registration = host.registration.as_ref().unwrap_or(&nothing);
-    let headline = format!("{}{}", status::headline(registration), setting::besides(&report));
+    let headline = status::headline(registration, report.verdict, &setting::counts(&report));
     let lines = status::engines(registration, &of_engines(&host));
 
     let target = setting::name_of_machine(common);

@@ -33,7 +33,7 @@ pub use nvml::{ComputeMode, Fabric, FabricState, MigDevice, Nvml, NvmlGpu, NvmlP
 #[cfg(feature = "cli")]
 pub use profile::Carried;
 pub use registration::{Daemon, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
-pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Toolkit, ToolkitConfig};
+pub use stack::{CdiDevice, CdiHook, CdiNode, CdiSpec, Engine, EngineKind, Invalid, Toolkit, ToolkitConfig};
 pub use stuck::StuckProcess;
 pub use uvm::UvmSigns;
 

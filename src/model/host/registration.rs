@@ -48,6 +48,9 @@ pub struct RegisteredEngine {
     pub daemon: Daemon,
     /// Our default runtime is registered, and NVIDIA's beside it, which does not call ours.
     pub passed_by: Option<String>,
+    /// A file of its configuration that could not be read: what it registers nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
 }
 
 /// One registration.
@@ -90,19 +93,31 @@ pub enum EntryWay {
 pub enum Daemon {
     /// It has none that could be behind its files.
     None,
-    /// It does not run, or nobody may ask.
+    /// It does not run, and reads its files when it starts.
+    Down,
+    /// Nobody may ask it, or it did not answer: why.
     Unknown(String),
     /// It runs with what its files say.
     Current,
     /// It says itself that it does not know our runtime, or has another default.
     Unaware(String),
     /// It calls our runtime by default, and its file does not name that any more: it was reloaded, not restarted.
-    Lingers,
+    Lingers {
+        /// The program that it calls is there.
+        there: bool,
+    },
+    /// Its default runtime has our name still, and that leads past our program: what it starts remembers the name.
+    KeepsName,
     /// It was started before its file was last changed; whether it was reloaded since nobody can see.
     Older(String),
 }
 
 impl RegisteredEngine {
+    /// A container that it starts now, naming no runtime, passes through the hook.
+    pub fn checks_now(&self) -> bool {
+        self.daemon == Daemon::Lingers { there: true } || self.passes().is_some()
+    }
+
     /// The entry by which a container that names no runtime passes through the hook, if it does.
     pub fn passes(&self) -> Option<&Entry> {
         if matches!(self.daemon, Daemon::Unaware(_) | Daemon::Older(_)) {

@@ -136,6 +136,20 @@ pub struct Engine {
     /// A file of its configuration that could not be read as what it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
+    /// docker: its file is one that dockerd does not start with.
+    #[serde(skip)]
+    pub invalid: Option<Invalid>,
+}
+
+/// A file that an engine's daemon does not start with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it, and where.
+    pub reason: String,
+    /// The daemon runs, by what it read before; `None`: its processes do not show.
+    pub runs: Option<bool>,
 }
 
 impl Engine {
@@ -155,6 +169,7 @@ impl Engine {
             overridden_by: None,
             snap: false,
             broken: None,
+            invalid: None,
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::checks::testing::World;
+use crate::checks::testing::{World, words};
 
 const FILE: &str = "/usr/share/containers/oci/hooks.d/zz-gpu-preflight.json";
 
@@ -9,7 +9,7 @@ fn entry(way: EntryWay) -> Entry {
 }
 
 fn engine(kind: EngineKind, way: EntryWay) -> RegisteredEngine {
-    RegisteredEngine { engine: kind, entries: vec![entry(way)], daemon: Daemon::Current, passed_by: None }
+    RegisteredEngine { engine: kind, entries: vec![entry(way)], daemon: Daemon::Current, passed_by: None, unread: None }
 }
 
 /// docker by its default runtime, podman by its hooks directory.
@@ -74,9 +74,62 @@ fn a_docker_that_was_only_reloaded_after_uninstall_still_needs_the_program() {
     let mut world = registered();
     let docker = &mut of(&mut world).engines[0];
     docker.entries.clear();
-    docker.daemon = Daemon::Lingers;
-    let failure = world.failure("preflight-not-loaded");
-    assert_eq!((failure.message, failure.severity), (LINGERS, Severity::Warning));
+    docker.daemon = Daemon::Lingers { there: true };
+    assert!(docker.checks_now() && docker.passes().is_none());
+    let found = |world: &World| {
+        let failure = world.failure("preflight-not-loaded");
+        (failure.message, failure.severity, failure.only)
+    };
+    assert_eq!(found(&world), (LINGERS, Severity::Warning, &[Action::StartService][..]));
+    of(&mut world).engines[0].daemon = Daemon::Lingers { there: false };
+    assert_eq!(found(&world), (LINGERS_IN_VAIN, Severity::Error, &[Action::StartService][..]));
+    of(&mut world).engines[0].daemon = Daemon::KeepsName;
+    assert_eq!(found(&world), (KEEPS_NAME, Severity::Warning, &[Action::StartService][..]));
+}
+
+/// What is said of one engine must not hide the others.
+#[test]
+fn every_engine_is_named() {
+    let mut world = registered();
+    of(&mut world).engines.push(engine(EngineKind::Containerd, EntryWay::DefaultRuntime));
+    of(&mut world).engines.iter_mut().for_each(|engine| engine.entries.clear());
+    assert_eq!(
+        said(&world, "preflight-not-registered"),
+        "containers of docker, podman and containerd are not checked: nothing calls the hook there\n\
+         Register it.gpu-preflight install docker podman containerd"
+    );
+    of(&mut world).engines[0].entries.push(entry(EntryWay::NamedRuntime));
+    assert_eq!(world.failure("preflight-not-registered").message, NONE_OR_NAMED);
+
+    let mut world = registered();
+    of(&mut world).engines[0].daemon = Daemon::Unaware("runc".into());
+    let containerd = engine(EngineKind::Containerd, EntryWay::DefaultRuntime);
+    of(&mut world).engines.push(RegisteredEngine { daemon: Daemon::Older("/f".into()), ..containerd });
+    let words = said(&world, "preflight-not-loaded");
+    assert!(words.starts_with("docker and containerd have not read"), "{words}");
+    assert!(words.contains("systemctl reload docker") && words.ends_with("systemctl restart containerd"), "{words}");
+    assert_eq!(world.failure("preflight-not-loaded").severity, Severity::Error);
+}
+
+/// Message and remedy as they are printed.
+fn said(world: &World, id: &str) -> String {
+    let check = CHECKS.iter().find(|check| check.id == id).unwrap();
+    words(check, &world.failure(id))
+}
+
+/// Nobody knows what a file registers that cannot be read; and with a broken one docker must not be restarted.
+#[test]
+fn of_a_file_that_cannot_be_read_nothing_is_said() {
+    let mut world = registered();
+    let docker = &mut of(&mut world).engines[0];
+    docker.entries.clear();
+    docker.unread = Some("/etc/docker/daemon.json: no valid JSON".into());
+    docker.daemon = Daemon::Lingers { there: true };
+    world.silent("preflight-not-loaded");
+    world.unknown("preflight-not-registered");
+    of(&mut world).engines[1].entries.clear();
+    let words = said(&world, "preflight-not-registered");
+    assert!(words.starts_with("containers of podman are not"), "{words}");
 }
 
 #[test]

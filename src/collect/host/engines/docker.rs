@@ -1,9 +1,9 @@
 //! docker: `daemon.json`, and the arguments that unit files add.
 
 use super::{LIMIT, boolean, first, members, parsed, take, text, texts};
-use crate::collect::host::look::{names, seems_there};
+use crate::collect::host::look::{names, processes, seems_there};
 use crate::collect::tree::Tree;
-use crate::model::host::{Engine, EngineKind};
+use crate::model::host::{Engine, EngineKind, Invalid};
 
 const PROGRAMS: [&str; 4] =
     ["/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd", "/run/current-system/sw/bin/dockerd"];
@@ -26,7 +26,10 @@ pub(super) fn engines(tree: &Tree) -> Vec<Engine> {
 
 fn read(tree: &Tree, path: &str, config: &str) -> Engine {
     let mut engine = Engine::new(EngineKind::Docker, path);
-    let Some(value) = parsed(tree, config, &mut engine.broken) else { return engine };
+    let Some(value) = parsed(tree, config, &mut engine.broken) else {
+        engine.invalid = invalid(tree, config);
+        return engine;
+    };
     for (name, runtime) in members(&value, &["runtimes"]) {
         // the newer form names a shim by its type, with options
         let program = text(runtime, &["path"])
@@ -44,17 +47,30 @@ fn read(tree: &Tree, path: &str, config: &str) -> Engine {
     engine
 }
 
+/// Why dockerd does not start with a file: only what Go's decoder refuses as ours does.
+fn invalid(tree: &Tree, file: &str) -> Option<Invalid> {
+    let text = tree.read_text(file, LIMIT).ok()??;
+    // dockerd takes UTF-16 and a mark at the beginning (from 23 on), and its older releases differ about an empty file
+    let is_plain = !text.trim().is_empty() && !text.starts_with(['\u{feff}', '\u{fffd}']) && !text.contains('\0');
+    // of what stands behind the first value it takes no notice
+    let first = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>().next();
+    let (true, Some(Err(error))) = (is_plain, first) else { return None };
+    let reason = error.to_string();
+    let is_ours_alone =
+        ["surrogate", "code point", "recursion", "out of range"].iter().any(|what| reason.contains(what));
+    let is_read = !unit_texts(tree).any(|text| text.contains("--config-file"));
+    (!is_ours_alone && is_read).then(|| Invalid {
+        file: file.to_owned(),
+        reason,
+        runs: processes(tree, "dockerd").map(|running| !running.is_empty()),
+    })
+}
+
 /// Flags that name runtimes, wherever the unit takes its command line from: whether they count in the end only systemd
 /// knows, and a file that names runtimes beside them keeps docker from starting.
 fn flags(tree: &Tree) -> Vec<String> {
-    let unit = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
-    let unit =
-        unit.map(|directory| format!("{directory}/docker.service")).into_iter().find(|path| seems_there(tree, path));
-    let drop_ins = names(tree, DROP_INS, 64).unwrap_or_default().into_iter().map(|name| format!("{DROP_INS}/{name}"));
-    let variables = ["/etc/default/docker", "/etc/sysconfig/docker"].map(str::to_owned);
     let mut found = Vec::new();
-    for path in unit.into_iter().chain(drop_ins).chain(variables) {
-        let text = tree.read_text(&path, LIMIT).ok().flatten().unwrap_or_default();
+    for text in unit_texts(tree) {
         for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
             for flag in ["--add-runtime", "--default-runtime"].into_iter().filter(|flag| line.contains(flag)) {
                 found.push(flag.to_owned());
@@ -62,6 +78,16 @@ fn flags(tree: &Tree) -> Vec<String> {
         }
     }
     found
+}
+
+/// The files that docker's command line is made of, where systemd or a script starts it.
+fn unit_texts(tree: &Tree) -> impl Iterator<Item = String> {
+    let unit = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+    let unit =
+        unit.map(|directory| format!("{directory}/docker.service")).into_iter().find(|path| seems_there(tree, path));
+    let drop_ins = names(tree, DROP_INS, 64).unwrap_or_default().into_iter().map(|name| format!("{DROP_INS}/{name}"));
+    let variables = ["/etc/default/docker", "/etc/sysconfig/docker"].map(str::to_owned);
+    unit.into_iter().chain(drop_ins).chain(variables).filter_map(|path| tree.read_text(&path, LIMIT).ok().flatten())
 }
 
 /// nvidia-docker's old instructions register the runtime in a drop-in of docker's unit.
