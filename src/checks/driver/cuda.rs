@@ -24,13 +24,14 @@ pub(super) const CHECKS: &[Check] = &[Check {
         },
         Step { action: Action::Reboot, text: "If the module cannot be unloaded, reboot.", command: None },
     ],
-    severities: &[Severity::Error],
+    severities: &[Severity::Error, Severity::Warning],
     places: &[Place::Host, Place::Healthcheck],
     judge: does_not_start,
 }];
 
-/// `CUDA_ERROR_NO_DEVICE` (cuda.h).
+/// `CUDA_ERROR_NO_DEVICE`, `CUDA_ERROR_OUT_OF_MEMORY` (cuda.h).
 const NO_DEVICE: u32 = 100;
+const OUT_OF_MEMORY: u32 = 2;
 
 fn does_not_start(facts: &Facts<'_>) -> Judgement {
     let Some(start) = &facts.host.cuda_start else {
@@ -44,11 +45,15 @@ fn does_not_start(facts: &Facts<'_>) -> Judgement {
         CudaStart::Answered(0) => return Ok(Outcome::Pass),
         CudaStart::Answered(NO_DEVICE) if hides_its_gpus(facts)? => return not_applicable(),
         CudaStart::Answered(code) => {
-            Failure::new(Severity::Error, CODE).arg("code", code).arg("meaning", meaning(*code))
+            // From inside, what only this program may have met: MPS has no place for one more, memory is used up.
+            let may_be_own = facts.place == Place::Healthcheck && matches!(*code, OUT_OF_MEMORY | 805..=810);
+            let severity = if may_be_own { Severity::Warning } else { Severity::Error };
+            Failure::new(severity, CODE).arg("code", code).arg("meaning", meaning(*code))
         }
         CudaStart::NotLoaded(why) => Failure::new(Severity::Error, NO_LIBRARY).foreign("why", why),
         CudaStart::Late => Failure::new(Severity::Error, HUNG),
         CudaStart::Died => Failure::new(Severity::Error, DIED),
+        CudaStart::NotAsked(why) => return Err(Unknown::new("host.cuda_start", "cuInit", why)),
     };
     failure.saw("host.cuda_start", format!("{start:?}"), "cuInit").found()
 }
@@ -70,6 +75,7 @@ fn meaning(code: u32) -> &'static str {
         802 => "system not yet initialized",
         803 => "driver and library do not match",
         804 => "forward compatibility is not for this GPU",
+        805..=810 => "MPS does not serve it",
         _ => "unknown error",
     }
 }
@@ -102,6 +108,17 @@ mod tests {
         ] {
             assert_eq!(with(Some(start)).short(ID).severity, Severity::Error);
         }
+    }
+
+    #[test]
+    fn what_only_the_health_check_may_have_met_is_no_error() {
+        for code in [2, 805, 807, 808, 809] {
+            let full = with(Some(CudaStart::Answered(code)));
+            assert_eq!(full.failure(ID).severity, Severity::Warning, "{code}");
+            let machine = World { place: Place::Host, ..full };
+            assert_eq!(machine.failure(ID).severity, Severity::Error, "{code}");
+        }
+        with(Some(CudaStart::NotAsked("no process could be made".into()))).unknown(ID);
     }
 
     #[test]
