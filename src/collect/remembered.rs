@@ -9,6 +9,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
+use nix::libc;
 use nix::sys::stat::{Mode, SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +56,7 @@ impl Memory {
     pub fn of(preferred: Option<&str>, own: &Tree) -> Self {
         let preferred = preferred.filter(|path| path.starts_with('/'));
         let places = preferred.into_iter().chain(PLACES).map(PathBuf::from).collect();
-        Self { places, start: start(own) }
+        Self { places, start: start(own, root_mount()) }
     }
 
     /// What is remembered of this start of the container.
@@ -83,23 +84,37 @@ impl Memory {
 const MACHINES_PROCESSES: &str = "pid:[4026531836]";
 
 /// The kernel's start, the container's mounts, its root file system and its first process's start: together no other
-/// start of a container has them. `None`: the first process is not its own, as with `--pid=host` or the one process
-/// namespace of a pod, and nothing tells one start from the next: numbers of namespaces are used again.
-fn start(own: &Tree) -> Option<String> {
+/// start of a container has them. Where the first process is not its own, as with `--pid=host` or the one process
+/// namespace of a pod, the number of the mount on `/`, if the kernel has such as it never gives again; numbers of
+/// namespaces it does. `None`: nothing tells one start from the next.
+fn start(own: &Tree, root_mount: Option<u64>) -> Option<String> {
     let link = |path: &str| Some(own.link(path).ok().flatten()?.to_string_lossy().into_owned());
     if link("/proc/self")?.parse() != Ok(nix::unistd::getpid().as_raw()) {
         return None;
     }
     let mounts = link("/proc/self/ns/mnt")?;
-    match link("/proc/1/ns/mnt") {
-        Some(first) if first != mounts => return None,
+    let first_is_own = match link("/proc/1/ns/mnt") {
+        Some(first) => first == mounts,
         // another user's
-        None if link("/proc/self/ns/pid")? == MACHINES_PROCESSES => return None,
-        _ => {}
-    }
+        None => link("/proc/self/ns/pid")? != MACHINES_PROCESSES,
+    };
     let boot = own.read_text("/proc/sys/kernel/random/boot_id", 64).ok().flatten()?;
     let root = root(&own.read_text("/proc/self/mountinfo", MOST_MOUNTS).ok().flatten()?)?;
-    Some(format!("{} {mounts} {root} {}", boot.trim(), began(own, 1)?))
+    let began = if first_is_own { began(own, 1)? } else { root_mount? };
+    Some(format!("{} {mounts} {root} {began}", boot.trim()))
+}
+
+/// The mount on `/` by a number that is never used again (`STATX_MNT_ID_UNIQUE`, Linux 6.8).
+#[expect(unsafe_code, reason = "nix has no statx, and glibc only from 2.28 on")]
+fn root_mount() -> Option<u64> {
+    let mut found = std::mem::MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the path ends with a zero, and the structure is the one that this call fills.
+    let code = unsafe {
+        libc::syscall(libc::SYS_statx, libc::AT_FDCWD, c"/".as_ptr(), 0, libc::STATX_MNT_ID_UNIQUE, found.as_mut_ptr())
+    };
+    // SAFETY: numbers alone, which zeros are.
+    let found = unsafe { found.assume_init() };
+    (code == 0 && found.stx_mask & libc::STATX_MNT_ID_UNIQUE != 0).then_some(found.stx_mnt_id)
 }
 
 /// When a process started, in the kernel's ticks; `None`: there is none, or it has ended.
@@ -222,17 +237,14 @@ mod tests {
     #[test]
     fn this_process_knows_its_start() {
         let own = Tree::open(Path::new("/"), super::super::tree::Kind::Host).unwrap();
-        let first = start(&own);
-        if own.link("/proc/1/ns/mnt").ok().flatten() != own.link("/proc/self/ns/mnt").ok().flatten() {
-            assert_eq!(first, None, "its first process is in another container");
-            return;
-        }
+        let first = start(&own, Some(7));
         assert!(first.as_ref().is_some_and(|start| start.contains("mnt:[")), "{first:?}");
-        assert_eq!(first, start(&own));
+        assert_eq!(first, start(&own, Some(7)));
+        assert_eq!(root_mount(), root_mount());
     }
 
     /// The files of a process namespace, laid out.
-    fn laid(own: &Path, first_mounts: Option<&str>, processes: &str) -> Option<String> {
+    fn laid(own: &Path, first_mounts: Option<&str>, processes: &str, root_mount: Option<u64>) -> Option<String> {
         let proc = own.join("proc");
         let _ = std::fs::remove_dir_all(&proc);
         for directory in ["1/ns", "77/ns", "sys/kernel/random"] {
@@ -252,18 +264,20 @@ mod tests {
         std::fs::write(proc.join("self/mountinfo"), line).unwrap();
         let fields = (0..20).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
         std::fs::write(proc.join("1/stat"), format!("1 (a) b) S {fields}\n")).unwrap();
-        start(&Tree::open(own, super::super::tree::Kind::Host).unwrap())
+        start(&Tree::open(own, super::super::tree::Kind::Host).unwrap(), root_mount)
     }
 
     #[test]
     fn where_the_first_process_is_not_the_containers_nothing_tells_its_starts_apart() {
         let directory = tempfile::tempdir().unwrap();
-        let of = |first, processes| laid(directory.path(), first, processes);
+        let of = |first, processes| laid(directory.path(), first, processes, None);
         let own = "b00t mnt:[4026532001] 0:50 / upperdir=/var/lib/docker/7f/diff 18";
         assert_eq!(of(Some("mnt:[4026532001]"), "pid:[4026532003]").as_deref(), Some(own));
         assert_eq!(of(None, "pid:[4026532003]").as_deref(), Some(own), "root's, and this is another user");
         assert_eq!(of(Some("mnt:[4026532999]"), "pid:[4026532003]"), None, "a pod's");
         assert_eq!(of(Some("mnt:[4026531841]"), MACHINES_PROCESSES), None, "--pid=host");
         assert_eq!(of(None, MACHINES_PROCESSES), None, "--pid=host as another user");
+        let by_mount = laid(directory.path(), None, MACHINES_PROCESSES, Some(99));
+        assert_eq!(by_mount.as_deref(), Some(own.replace(" 18", " 99").as_str()));
     }
 }

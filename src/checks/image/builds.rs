@@ -2,6 +2,7 @@
 
 use super::meant;
 use super::needs;
+use crate::checks::cuda;
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
@@ -50,7 +51,7 @@ fn name(framework: &Framework) -> String {
 }
 
 fn cpu_build(facts: &Facts<'_>) -> Judgement {
-    if !meant::has_gpu(facts)? || meant::is_for_cpu(facts)? {
+    if !meant::has_gpu(facts)? || cuda::is_for_cpu(facts)? {
         return not_applicable();
     }
     let severity = if facts.place == Place::Image { Severity::Warning } else { Severity::Note };
