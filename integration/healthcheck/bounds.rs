@@ -59,7 +59,10 @@ fn what_hangs_at_once_is_an_error_where_a_program_has_the_gpu() {
         assert_eq!(check().0, 0, "it never answered in time, and may need more each time");
     }
     let source = repository().join("integration/healthcheck/sleep.c");
-    let mut user = Command::new(compile_c(&source, "sleep-of-a-container", &["-static"]))
+    // with no more rights than the check has, as in a container, so that it may be looked into
+    let mut user = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all"])
+        .arg(compile_c(&source, "sleep-of-a-container", &["-static"]))
         .arg(laid.at("dev/nvidia0"))
         .spawn()
         .expect("a program");

@@ -232,6 +232,13 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         nix::unistd::mkfifo(&path, Mode::from_bits_truncate(0o600)).unwrap();
         assert!(is_empty(&here), "a pipe, which is not waited for");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let both = memory(&[directory.path(), other.path()], "a");
+        both.keep(&nodes(&["/dev/nvidia0"]));
+        assert_eq!(both.recall(), nodes(&["/dev/nvidia0"]), "where a directory stands another place is taken");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half written");
     }
 
     #[test]
