@@ -41,9 +41,12 @@ impl Inside {
     }
 }
 
-/// Each with the finding that names it.
-pub(super) fn faults() -> Vec<(&'static str, fn(&Inside))> {
-    let mut all: Vec<(&str, fn(&Inside))> = vec![
+/// The finding that names it, and what does it.
+pub(super) type Fault = (&'static str, fn(&Inside));
+
+/// All of them.
+pub(super) fn faults() -> Vec<Fault> {
+    let mut all: Vec<Fault> = vec![
         ("uvm-node-missing", |inside| inside.lose_node("nvidia-uvm")),
         ("gpu-node-missing", |inside| inside.lose_node("nvidia0")),
         ("driver-library-mismatch", |inside| {
