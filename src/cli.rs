@@ -108,7 +108,8 @@ Exits 0 or 1 only: whatever --fail-on says, errors alone make a container unheal
 are at most 4096 bytes, as many as docker keeps. Where the container can write, a small file remembers which nodes it
 had, so that a GPU that was lost is told from one that was never there.")]
 pub struct Healthcheck {
-    /// Also open the nodes of the GPUs, which wakes those that sleep; else only what all of them share is opened.
+    /// Also open the nodes of the GPUs, as NVML does anyway where it answers: that wakes those that sleep. What all GPUs
+    /// share is always opened.
     #[arg(long, env = "GPU_PREFLIGHT_OPEN", value_parser = clap::builder::FalseyValueParser::new())]
     pub open: bool,
     /// Also start CUDA (cuInit), which shows what nothing else does. It wakes GPUs, and takes no memory of theirs.

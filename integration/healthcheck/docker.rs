@@ -5,22 +5,38 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{KEPT, NODES, lay, nvml};
+use super::faults::{Inside, faults};
+use super::{KEPT, NODES, lay};
 use crate::support::engines::Engines;
 use crate::support::process::{Run, compile_c};
-use crate::support::{link, needs, programs, repository, write};
+use crate::support::{needs, programs, repository, write};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 /// A check whose NVML hangs takes nearly five seconds, and docker and a busy machine take theirs.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-const DOCKERFILE: &str = "\
-FROM scratch
-COPY root /
-ENV GPU_PREFLIGHT_HOST_ROOT=/sim NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
-HEALTHCHECK --interval=2s --timeout=10s --retries=1 CMD [\"/gpu-preflight\", \"healthcheck\"]
-CMD [\"/sleep\"]
-";
+/// The README's lines, with an interval for tests, behind what stands for a driver.
+pub(super) fn dockerfile() -> String {
+    let readme = std::fs::read_to_string(repository().join("README.md")).expect("README.md");
+    let lines = readme.split_once("```Dockerfile\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
+    let (for_people, for_tests) =
+        ("--interval=30s --timeout=10s --start-period=60s --retries=3", "--interval=2s --timeout=10s --retries=1");
+    assert!(lines.contains(for_people), "{lines}");
+    format!(
+        "FROM scratch\nCOPY root /\nENV GPU_PREFLIGHT_HOST_ROOT=/sim NVIDIA_VISIBLE_DEVICES=all \
+         NVIDIA_DRIVER_CAPABILITIES=compute,utility\n{}CMD [\"/sleep\", \"/sim/dev/nvidia0\"]\n",
+        lines.replace(for_people, for_tests)
+    )
+}
+
+/// What an image is built of: the programs and what they need below `root`, the README's beside it.
+pub(super) fn context(at: &Path) {
+    lay(&at.join("root/sim"));
+    without_a_shell(&at.join("root"));
+    write(&at.join("gpu-preflight"), std::fs::read(programs::cli()).expect("a program"));
+    executable(&at.join("gpu-preflight"));
+    write(&at.join("Dockerfile"), dockerfile());
+}
 
 struct Docker {
     engines: Engines,
@@ -29,8 +45,7 @@ struct Docker {
 struct Container<'a> {
     docker: &'a Docker,
     id: String,
-    /// Its root as it is seen from here.
-    root: PathBuf,
+    inside: Inside,
 }
 
 impl Docker {
@@ -38,10 +53,7 @@ impl Docker {
     fn start() -> Option<Self> {
         let able = needs::root() && needs::released() && needs::tools(&["dockerd", "docker", "cc", "ldd"]);
         let docker = able.then(|| Self { engines: Engines::docker() })?;
-        let root = docker.engines.at("context/root");
-        lay(&root.join("sim"));
-        without_a_shell(&root);
-        write(&docker.engines.at("context/Dockerfile"), DOCKERFILE);
+        context(&docker.engines.at("context"));
         let context = docker.engines.at("context").to_string_lossy().into_owned();
         docker.run(&["build", "--quiet", "--tag", "checked", &context]);
         Some(docker)
@@ -64,7 +76,7 @@ impl Docker {
         arguments.push("checked");
         let id = self.run(&arguments);
         let pid = self.run(&["inspect", "--format={{.State.Pid}}", &id]);
-        Container { docker: self, root: PathBuf::from(format!("/proc/{pid}/root")), id }
+        Container { docker: self, inside: Inside::of(&pid), id }
     }
 }
 
@@ -90,28 +102,11 @@ impl Container<'_> {
         }
     }
 
-    fn at(&self, path: &str) -> PathBuf {
-        self.root.join(path)
-    }
-
-    fn library(&self) -> PathBuf {
-        self.at(&format!("sim/usr/lib/{}-linux-gnu", std::env::consts::ARCH))
-    }
-
-    /// Takes the rule for a node out of its device cgroup, as a daemon-reload does.
-    fn lose_rule(&self, number: &str) {
-        let pid = self.root.parent().expect("its process");
-        let cgroups = std::fs::read_to_string(pid.join("cgroup")).expect("its cgroups");
-        let path = cgroups.lines().find_map(|line| line.split_once(":devices:")).expect("a device cgroup").1;
-        let file = format!("/sys/fs/cgroup/devices{path}/devices.deny");
-        std::fs::write(&file, format!("c {number} rwm")).unwrap_or_else(|error| panic!("{file}: {error}"));
-    }
-
     /// Spoilt while it runs, it becomes unhealthy.
-    fn loses(&self, id: &str, spoil: impl FnOnce(&Self)) {
+    fn loses(&self, id: &str, spoil: fn(&Inside)) {
         let first = self.becomes("healthy", PATIENCE);
         assert!(first.starts_with("healthy: 1 GPU, driver 550.163.01"), "{first}");
-        spoil(self);
+        spoil(&self.inside);
         let said = self.becomes("unhealthy", INTERVAL + PATIENCE);
         assert!(said.starts_with(&format!("unhealthy [{id}]: ")), "{id}: {said}");
         let failed = self.health()["FailingStreak"].as_u64();
@@ -165,28 +160,7 @@ fn sleeper() -> PathBuf {
 #[test]
 fn a_fault_shows_within_one_interval() {
     let Some(docker) = Docker::start() else { return };
-    docker.container().loses("uvm-node-missing", |container| {
-        std::fs::remove_file(container.at("sim/dev/nvidia-uvm")).expect("the node");
-    });
-    docker.container().loses("gpu-node-missing", |container| {
-        std::fs::remove_file(container.at("sim/dev/nvidia0")).expect("the node");
-    });
-    docker.container().loses("driver-library-mismatch", |container| {
-        let directory = container.library();
-        let new = "libnvidia-ml.so.560.28.03";
-        std::fs::copy(&nvml().other, directory.join(new)).expect("a library");
-        std::fs::remove_file(directory.join("libnvidia-ml.so.1")).expect("its link");
-        link(new, &directory.join("libnvidia-ml.so.1"));
-    });
-    docker.container().loses("driver-call-hung", |container| {
-        let library = container.library().join("libnvidia-ml.so.550.163.01");
-        let new = library.with_extension("new");
-        std::fs::copy(&nvml().hangs, &new).expect("a library");
-        std::fs::rename(new, library).expect("the library");
-    });
-    if Path::new("/sys/fs/cgroup/devices/devices.deny").exists()
-        || needs::skip("a device cgroup of version 1", "rules cannot be taken away by a file")
-    {
-        docker.container().loses("cgroup-lost-after-daemon-reload", |container| container.lose_rule("1:7"));
+    for (id, spoil) in faults() {
+        docker.container().loses(id, spoil);
     }
 }

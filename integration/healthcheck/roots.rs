@@ -12,13 +12,13 @@ use crate::support::process::{Ended, Run};
 use crate::support::{link, needs, programs, scratch, write};
 
 /// Where the laid machine is in the container: a directory that every distribution has.
-const AT: &str = "/mnt";
+pub(super) const AT: &str = "/mnt";
 
-struct Root {
-    name: &'static str,
-    program: Program,
-    is_distribution: bool,
-    lay: fn(&Path),
+pub(super) struct Root {
+    pub(super) name: &'static str,
+    pub(super) program: Program,
+    pub(super) is_distribution: bool,
+    pub(super) lay: fn(&Path),
 }
 
 const ROOTS: [Root; 5] = [
@@ -61,7 +61,8 @@ fn old_profile() -> serde_json::Value {
     })
 }
 
-fn run(root: &Root, laid: &Laid, dir: &Path) -> Ended {
+/// A container that does nothing but check itself.
+pub(super) fn bundle(root: &Root, laid: &Laid, dir: &Path) -> Bundle {
     let rootfs = dir.join("root");
     std::fs::create_dir_all(&rootfs).expect("a directory");
     (root.lay)(&rootfs);
@@ -87,6 +88,11 @@ fn run(root: &Root, laid: &Laid, dir: &Path) -> Ended {
         mounts.push(bind(Path::new("/usr"), "/usr"));
     }
     bundle.spec["linux"]["resources"] = json!({});
+    bundle
+}
+
+fn run(root: &Root, laid: &Laid, dir: &Path) -> Ended {
+    let mut bundle = bundle(root, laid, dir);
     bundle.spec["linux"]["seccomp"] = old_profile();
     bundle.write();
     let state: PathBuf = dir.join("state");

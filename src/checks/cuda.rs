@@ -1,5 +1,6 @@
 //! Does the container work with CUDA? Asking for a GPU alone does not say so.
 
+use crate::knowledge::cuda_visible_devices::{hides_all, parse};
 use crate::knowledge::driver_capabilities::word_of_cuda;
 use crate::knowledge::monitors::is_monitor;
 use crate::model::container::Strength;
@@ -25,4 +26,10 @@ pub(crate) fn sign(facts: &Facts<'_>) -> Result<Option<Sign>, Unknown> {
 /// Its program is one that looks after GPUs without CUDA.
 pub(crate) fn only_monitors(container: &Container) -> bool {
     container.args.seen().is_some_and(|args| is_monitor(args))
+}
+/// Its environment says that it computes on the processor.
+pub(crate) fn is_for_cpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
+    let hidden = facts.container.variable("CUDA_VISIBLE_DEVICES")?.is_some_and(|value| hides_all(&parse(value)));
+    let on_cpu = facts.container.variable("JAX_PLATFORMS")?.is_some_and(|value| value.trim() == "cpu");
+    Ok(hidden || on_cpu)
 }

@@ -1,7 +1,7 @@
 //! What the checks say where the health check asks them: from inside a container that runs.
 
 use crate::checks::testing::{World, unseen};
-use crate::model::container::{Access, FromInside, Given, LegacyState, Moment, Refusal};
+use crate::model::container::{Access, FromInside, Given, LegacyState, Moment, Refusal, Strength, Wants};
 use crate::model::host::{Nvml, NvmlGpu, NvmlTrouble};
 use crate::model::{Action, Host, Observed, Place, Severity};
 
@@ -140,8 +140,20 @@ fn the_library_that_the_loader_takes_must_be_the_modules() {
         libraries[1].version = Some(version.parse().unwrap());
         world
     };
-    let other = with_library("560.28.03");
-    assert_eq!(severity(&other, id), Severity::Error);
+    let without_cuda = with_library("560.28.03");
+    assert_eq!(severity(&without_cuda, id), Severity::Warning, "libcuda is the module's, and CUDA does without NVML");
+    let worked = |mut world: World| {
+        world.container.inside = Some(FromInside { nvml_worked: true, ..FromInside::default() });
+        world
+    };
+    let other = worked(without_cuda.clone());
+    assert_eq!(severity(&other, id), Severity::Error, "it worked since the container's start");
+    let mut both = without_cuda;
+    let Observed::Known(libraries) = &mut both.host.driver.libraries else { panic!() };
+    libraries[0].version = Some("560.28.03".parse().unwrap());
+    assert_eq!(severity(&both, id), Severity::Error);
+    both.set("NVIDIA_DRIVER_CAPABILITIES", "compute");
+    assert_eq!(severity(&both, id), Severity::Warning, "it asked for no NVML, and the image brings one");
     // a second one, in front of it or behind
     let mut two = other.clone();
     let (Observed::Known(all), Observed::Known(more)) = (&mut two.host.driver.libraries, well().host.driver.libraries)
@@ -153,7 +165,7 @@ fn the_library_that_the_loader_takes_must_be_the_modules() {
     let refuses = Nvml { trouble: Some(NvmlTrouble::Failed("nvmlInit_v2".into(), 18)), ..Nvml::default() };
     two.host.nvml = Some(refuses.clone());
     assert_eq!(severity(&two, id), Severity::Error, "NVML knows which one it is");
-    let mut nameless = World { host: Host { nvml: Some(refuses), ..well().host }, ..well() };
+    let mut nameless = worked(World { host: Host { nvml: Some(refuses), ..well().host }, ..well() });
     nameless.host.driver.libraries = Observed::default();
     assert_eq!(severity(&nameless, id), Severity::Error);
     let mut answers = other;
@@ -202,8 +214,104 @@ fn a_code_of_nvml_that_nothing_explains_is_said_and_harms_nobody() {
     let mut world = well();
     world.host.nvml = Some(Nvml { trouble: Some(NvmlTrouble::Failed("nvmlInit_v2".into(), 999)), ..Nvml::default() });
     world.unknown("one-gpu-unhealthy");
-    world.host.nvml = Some(Nvml { trouble: Some(NvmlTrouble::Late("nvmlInit_v2".into())), ..Nvml::default() });
+}
+
+fn with_trouble(trouble: NvmlTrouble) -> World {
+    let mut world = well();
+    world.host.nvml = Some(Nvml { trouble: Some(trouble), ..Nvml::default() });
+    world
+}
+
+#[test]
+fn a_call_that_takes_its_time_is_an_error_where_the_gpu_cannot_have_been_asleep() {
+    let id = "driver-call-hung";
+    let late = || with_trouble(NvmlTrouble::Late("nvmlInit_v2".into()));
+    let knowing = |inside: FromInside| {
+        let mut world = late();
+        world.container.inside = Some(inside);
+        severity(&world, id)
+    };
+    assert_eq!(severity(&late(), id), Severity::Warning, "it may be starting GPUs");
+    assert_eq!(knowing(FromInside { in_use: true, ..FromInside::default() }), Severity::Error);
+    let worked = FromInside { nvml_worked: true, ..FromInside::default() };
+    assert_eq!(knowing(worked.clone()), Severity::Warning);
+    assert_eq!(knowing(FromInside { nvml_was_late: true, ..worked }), Severity::Error, "twice");
+    let never = FromInside { nvml_was_late: true, ..FromInside::default() };
+    assert_eq!(knowing(never), Severity::Warning, "so many GPUs may need so long each time");
+    let mut awake = late();
+    awake.host.sockets = Observed::Known(vec!["/run/nvidia-persistenced/socket".into()]);
+    assert_eq!(severity(&awake, id), Severity::Error);
+}
+
+#[test]
+fn what_ends_or_starves_the_health_check_harms_nobody() {
+    let id = "driver-call-hung";
+    assert_eq!(severity(&with_trouble(NvmlTrouble::Died("nvmlInit_v2".into())), id), Severity::Warning);
+    let starved = with_trouble(NvmlTrouble::NotAsked("no process could be made".into()));
+    starved.unknown(id);
+    starved.unknown("one-gpu-unhealthy");
+}
+
+#[test]
+fn a_privileged_container_that_wants_no_gpu_has_none_that_could_be_ill() {
+    let mut world = with_trouble(NvmlTrouble::Late("nvmlInit_v2".into()));
+    world.container.inside = Some(FromInside { in_use: true, ..FromInside::default() });
+    world.container.gpu_given = Observed::Known(Given::Privileged);
+    world.container.wants_gpu = Wants::default();
+    world.silent("driver-call-hung");
+    world.host.nvml = Some(gpus(&[Some(15)]));
+    world.silent("one-gpu-unhealthy");
+    let mut world = refused(world, CONTROL, Refusal::Hangs);
+    world.silent("driver-call-hung");
+    world.container.wants_gpu = Wants { wanted: true, strength: Strength::Environment, why: String::new() };
     assert_eq!(severity(&world, "driver-call-hung"), Severity::Error);
+}
+
+/// NVML with so many GPUs, each silent with the code or answering.
+fn gpus(codes: &[Option<u32>]) -> Nvml {
+    let gpu = |(index, code): (usize, &Option<u32>)| NvmlGpu {
+        index: u32::try_from(index).unwrap(),
+        minor: code.is_none().then(|| u32::try_from(index).unwrap()),
+        trouble: code.map(|code| NvmlTrouble::Failed("nvmlDeviceGetHandleByIndex_v2".into(), code)),
+        ..NvmlGpu::default()
+    };
+    Nvml { driver: Some("550.163.01".into()), gpus: codes.iter().enumerate().map(gpu).collect(), ..Nvml::default() }
+}
+
+#[test]
+fn a_gpu_of_others_and_one_of_several_kill_nobody() {
+    const LOST: Option<u32> = Some(15);
+    let says = |codes: &[Option<u32>]| World { host: Host { nvml: Some(gpus(codes)), ..well().host }, ..well() };
+    says(&[None, None, Some(4), Some(4)]).silent("one-gpu-unhealthy");
+    says(&[None, None, LOST]).silent("one-gpu-unhealthy");
+    assert_eq!(severity(&says(&[None, LOST]), "one-gpu-unhealthy"), Severity::Warning);
+    assert_eq!(severity(&says(&[LOST, LOST]), "one-gpu-unhealthy"), Severity::Error);
+    assert_eq!(severity(&says(&[None, Some(16)]), "gpu-reset-required"), Severity::Warning);
+    assert_eq!(severity(&says(&[Some(16), Some(16)]), "gpu-reset-required"), Severity::Error);
+}
+
+#[test]
+fn faults_of_memory_and_mig_without_instances_kill_only_whom_they_stop() {
+    let mut world = well();
+    let mut nvml = gpus(&[None, None]);
+    for gpu in &mut nvml.gpus {
+        (gpu.uncorrectable, gpu.remap_failed, gpu.mig, gpu.mig_devices) =
+            (Some(3), Some(true), Some(true), Some(Vec::new()));
+    }
+    world.host.nvml = Some(nvml);
+    assert_eq!(severity(&world, "ecc-uncorrectable"), Severity::Warning, "it counts since the driver was loaded");
+    assert_eq!(severity(&world, "row-remap-failed"), Severity::Warning);
+    assert_eq!(severity(&world, "mig-enabled-without-instances"), Severity::Error);
+    world.set("NVIDIA_DRIVER_CAPABILITIES", "utility");
+    assert_eq!(severity(&world, "mig-enabled-without-instances"), Severity::Warning, "it watches GPUs");
+}
+
+#[test]
+fn what_one_user_may_not_open_another_may() {
+    let mut world = refused(well(), CONTROL, Refusal::Mode);
+    assert_eq!(severity(&world, "node-access-refused"), Severity::Error);
+    world.container.inside = Some(FromInside { has_other_users: true, ..FromInside::default() });
+    assert_eq!(severity(&world, "node-access-refused"), Severity::Warning);
 }
 
 #[test]

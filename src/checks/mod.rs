@@ -10,7 +10,7 @@
 //! * what an NVIDIA hook of this container has still to make counts as made.
 
 use crate::model::observed::NOT_STATED;
-use crate::model::{Check, Facts, Family, Judged, Judgement, Outcome};
+use crate::model::{Check, Facts, Family, Judged, Judgement, Outcome, Place, Severity};
 
 mod cuda;
 pub mod driver;
@@ -48,8 +48,29 @@ pub fn find(id: &str) -> Option<(Family, &'static Check)> {
 pub fn judge(facts: &Facts<'_>) -> Vec<Judged> {
     all()
         .filter(|(_, check)| check.places.contains(&facts.place))
-        .map(|(family, check)| Judged { family, check, judgement: asked((check.judge)(facts)) })
+        .map(|(family, check)| {
+            let worst = worst(check, facts.place);
+            Judged { family, check, worst, judgement: asked((check.judge)(facts)) }
+        })
         .collect()
+}
+
+/// Checks that can be an error, and never are at these places: what they leave open there is no error left open.
+const NO_ERROR_AT: [(&str, &[Place]); 7] = [
+    ("cgroup-lost-after-daemon-reload", &[Place::Hook, Place::Host]),
+    ("ecc-uncorrectable", &[Place::Healthcheck]),
+    ("gpu-memory-occupied", &[Place::Host]),
+    ("row-remap-failed", &[Place::Healthcheck]),
+    ("capability-compute-missing", &[Place::Host]),
+    ("cuda-visible-devices-out-of-range", &[Place::Host]),
+    ("cuda-visible-devices-bad-form", &[Place::Host]),
+];
+
+/// The worst that a check can come to at a place.
+pub(crate) fn worst(check: &Check, place: Place) -> Severity {
+    let is_mild = NO_ERROR_AT.iter().any(|(id, places)| *id == check.id && places.contains(&place));
+    let severities = check.severities.iter().copied().filter(|severity| !is_mild || *severity != Severity::Error);
+    severities.max().unwrap_or(Severity::Note)
 }
 
 /// A check that lacks a fact which nobody stated was not asked.

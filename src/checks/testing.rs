@@ -182,6 +182,8 @@ impl World {
         if let Some(failure) = judgement.as_ref().ok().and_then(|o| o.failure()) {
             assert!(check.messages.contains(&failure.message), "{id}: a message that the literal does not list");
             assert!(check.severities.contains(&failure.severity), "{id}: a severity that the literal does not list");
+            let worst = checks::worst(check, self.place);
+            assert!(failure.severity <= worst, "{id}: said never to be an error at {:?}", self.place);
             let words = checks::testing::words(check, failure);
             assert!(!words.contains('{'), "{id}: an argument is lacking in {words}");
         }

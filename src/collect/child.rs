@@ -19,6 +19,8 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus};
 use nix::unistd::{ForkResult, Pid};
 
+mod starved;
+
 /// The last byte of an answer that is whole (ASCII's end of transmission), which no text contains: where the
 /// starter ignores SIGCHLD, nobody learns how a child ended.
 const DONE: u8 = 4;
@@ -38,8 +40,24 @@ pub struct Answer {
     pub bytes: Vec<u8>,
     /// It said all that it had to say, in time.
     pub complete: bool,
+    /// It was not done at the deadline for want of a processor, not because something in it did not come back.
+    pub starved: bool,
     /// The child itself, which may still be taking its memory down.
     pub ending: Ending,
+}
+
+impl Answer {
+    /// Why it says nothing of the work that it is not complete: it got no processor, or something from outside ended it.
+    pub fn excuse(&mut self) -> Option<String> {
+        if self.starved {
+            return Some("this process was not run for so long".to_owned());
+        }
+        // What the kernel sends where memory or a limit is used up, or a call is forbidden; to our own SIGKILL at the
+        // deadline the child has not closed its pipe.
+        let outside = [Signal::SIGKILL, Signal::SIGSYS, Signal::SIGXCPU, Signal::SIGXFSZ, Signal::SIGTERM];
+        let signal = self.ending.signal_if_closed().filter(|signal| outside.contains(signal))?;
+        Some(format!("its process was ended by {signal}, as where memory is used up"))
+    }
 }
 
 /// A child that has nothing more to say. Dropping it waits for its end, for which it has little time, and ends it
@@ -49,11 +67,28 @@ pub struct Answer {
 pub struct Ending {
     pid: Pid,
     closed: bool,
+    over: bool,
+}
+
+impl Ending {
+    /// Which signal ended it where it ended before we did it; `None`: none, or nobody knows.
+    fn signal_if_closed(&mut self) -> Option<Signal> {
+        if !self.closed || self.over {
+            return None;
+        }
+        self.over = true;
+        match end(self.pid, self.closed) {
+            Some(WaitStatus::Signaled(_, signal, _)) => Some(signal),
+            _ => None,
+        }
+    }
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        end(self.pid, self.closed);
+        if !self.over {
+            end(self.pid, self.closed);
+        }
     }
 }
 
@@ -132,9 +167,11 @@ pub fn start(limit: usize, work: impl FnOnce(&mut File)) -> io::Result<Child> {
 impl Child {
     /// Waits until it has said all, or ends it at the deadline.
     pub fn finish(self, deadline: Instant) -> Answer {
+        let begun = Instant::now();
         let (mut bytes, closed) = listen(&self.pipe, deadline, self.limit, self.fits);
         let complete = closed && bytes.pop_if(|last| *last == DONE).is_some();
-        Answer { bytes, complete, ending: Ending { pid: self.pid, closed } }
+        let starved = !closed && starved::is(self.pid, begun, deadline);
+        Answer { bytes, complete, starved, ending: Ending { pid: self.pid, closed, over: false } }
     }
 }
 
@@ -227,7 +264,8 @@ fn take(pipe: &OwnedFd, limit: usize, bytes: &mut Vec<u8>) -> Option<bool> {
     }
 }
 
-fn end(child: Pid, closed: bool) {
+/// How it ended; `None`: nobody knows, or it is left behind.
+fn end(child: Pid, closed: bool) -> Option<WaitStatus> {
     if !closed {
         let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
     }
@@ -237,7 +275,8 @@ fn end(child: Pid, closed: bool) {
     loop {
         match nix::sys::wait::waitpid(child, Some(WaitPidFlag::WNOHANG)) {
             // ended, or the starter ignores SIGCHLD and the kernel keeps no ends
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::ECHILD) => return,
+            Ok(ended @ (WaitStatus::Exited(..) | WaitStatus::Signaled(..))) => return Some(ended),
+            Err(Errno::ECHILD) => return None,
             Ok(_) | Err(Errno::EINTR) if rounds < ROUNDS => {
                 rounds += 1;
                 std::thread::yield_now();
@@ -248,7 +287,7 @@ fn end(child: Pid, closed: bool) {
             }
             Ok(_) | Err(_) => {
                 let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
-                return;
+                return None;
             }
         }
     }
@@ -287,12 +326,20 @@ mod tests {
 
     #[test]
     fn a_child_that_dies_is_not_taken_for_one_that_ended() {
-        let answer = run(soon(5000), 100, |out| {
-            let _ = out.write_all(b"half");
-            let _ = nix::sys::signal::raise(Signal::SIGKILL);
+        // in a process without threads, whose children have nothing of each other's open
+        let answer = run(soon(20_000), 100, |out| {
+            for signal in [Signal::SIGKILL, Signal::SIGABRT] {
+                let mut died = run(soon(5000), 100, |out| {
+                    let _ = out.write_all(b"half");
+                    let _ = nix::sys::signal::raise(signal);
+                })
+                .unwrap();
+                let excused = died.excuse().is_some();
+                let _ = write!(out, "{} {excused}, ", died.complete);
+            }
         })
         .unwrap();
-        assert!(!answer.complete);
+        assert_eq!(String::from_utf8(answer.bytes).unwrap(), "false true, false false, ");
     }
 
     #[test]

@@ -69,7 +69,7 @@ mod tests {
 
     fn judged(id: &str, judgement: crate::model::Judgement) -> Judged {
         let (family, check) = checks::find(id).expect("a check");
-        Judged { family, check, judgement }
+        Judged { family, check, worst: crate::model::Severity::Error, judgement }
     }
 
     #[test]

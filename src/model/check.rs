@@ -140,6 +140,8 @@ pub struct Judged {
     pub family: Family,
     /// The check.
     pub check: &'static Check,
+    /// The worst that it can come to where it was asked, which may be less than elsewhere.
+    pub worst: Severity,
     /// What it came to.
     pub judgement: Judgement,
 }

@@ -47,7 +47,7 @@ pub fn report(policy: &Policy, container: Option<&Container>, ignore: &[String],
         |id: &str| policy.ignore.contains(id) || asked.ignore.contains(id) || ignore.iter().any(|i| i.trim() == id);
 
     let mut report = Report { verdict: Verdict::Pass, findings: Vec::new(), unknown: Vec::new(), settled: Vec::new() };
-    for Judged { family, check, judgement } in outcomes {
+    for Judged { family, check, worst, judgement } in outcomes {
         match judgement {
             // which reports of the command line tell, and the hook's do not
             Ok(Outcome::Pass | Outcome::NotApplicable) if !cfg!(feature = "cli") => {}
@@ -66,7 +66,7 @@ pub fn report(policy: &Policy, container: Option<&Container>, ignore: &[String],
                 check: check.id,
                 family,
                 could_be_error: exempt.is_none()
-                    && check.severities.iter().any(|s| severity(policy, check, *s) == Severity::Error)
+                    && check.severities.iter().any(|s| *s <= worst && severity(policy, check, *s) == Severity::Error)
                     && !ignored(check.id),
                 fact: unknown.fact,
                 source: unknown.source,
@@ -181,7 +181,7 @@ mod tests {
     };
 
     fn judged(judgement: Judgement) -> Vec<Judged> {
-        vec![Judged { family: Family::Nodes, check: &CHECK, judgement }]
+        vec![Judged { family: Family::Nodes, check: &CHECK, worst: Severity::Error, judgement }]
     }
 
     fn fails(severity: Severity) -> Vec<Judged> {
@@ -250,6 +250,19 @@ mod tests {
         let unwanted = Container { wants_gpu: Wants::default(), ..wanting() };
         assert_eq!(strict.decide(&essential, &unwanted), Decision::Start);
         assert_eq!((exit_code(&other, FailOn::Error), exit_code(&other, FailOn::Unknown)), (0, 1));
+    }
+
+    #[test]
+    fn what_could_be_no_error_here_leaves_no_error_open() {
+        let strict = Policy { refuse_unknown: true, ..Policy::default() };
+        let lacks = || Err(Unknown::new("container.devices", "somewhere", "late"));
+        let open = || vec![Judged { worst: Severity::Warning, ..judged(lacks()).remove(0) }];
+        let mild = report(&strict, Some(&wanting()), &[], open());
+        assert_eq!((mild.verdict, mild.unknown.len()), (Verdict::Pass, 1));
+        assert_eq!(strict.decide(&mild, &wanting()), Decision::Start);
+        let raised = Policy { severity: [(CHECK.id.to_owned(), Severity::Error)].into(), ..strict };
+        let severe = report(&raised, Some(&wanting()), &[], open());
+        assert_eq!(raised.decide(&severe, &wanting()), Decision::Refuse(11), "a warning is an error there");
     }
 
     #[test]

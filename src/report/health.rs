@@ -14,10 +14,10 @@ pub const LIMIT: usize = 4096;
 /// One line has at most so many.
 const LINE: usize = 600;
 
-/// The words. `state`: what can be used; `notes`: what else is to be said.
-pub fn text(report: &Report, state: &str, notes: &[String], verbose: bool) -> String {
+/// The words. `state`: what can be used; `notes`: what else is to be said; `spared`: it counts as healthy all the same.
+pub fn text(report: &Report, state: &str, notes: &[String], verbose: bool, spared: bool) -> String {
     let counted = |severity| report.counted().filter(move |finding| finding.severity == severity);
-    let mut lines = vec![first_line(report, state)];
+    let mut lines = vec![first_line(report, state, spared)];
     lines.extend(counted(Severity::Error).skip(1).map(|finding| line("error", finding)));
     lines.extend(counted(Severity::Warning).map(|finding| line("warning", finding)));
     for unknown in report.unknown.iter().filter(|unknown| verbose || unknown.could_be_error) {
@@ -31,11 +31,12 @@ pub fn text(report: &Report, state: &str, notes: &[String], verbose: bool) -> St
     fitting(&lines)
 }
 
-fn first_line(report: &Report, state: &str) -> String {
+fn first_line(report: &Report, state: &str, spared: bool) -> String {
     if let Some(error) = report.first_error() {
         let remedy = error.remedy.first().map_or("", |remedy| remedy.text.as_str());
-        let room = LINE.saturating_sub(error.id.len() + remedy.len() + 20);
-        return format!("unhealthy [{}]: {}. {remedy}", error.id, cut(&error.message, room));
+        let word = if spared { "healthy by its mode, else unhealthy" } else { "unhealthy" };
+        let room = LINE.saturating_sub(word.len() + error.id.len() + remedy.len() + 20);
+        return format!("{word} [{}]: {}. {remedy}", error.id, cut(&error.message, room));
     }
     let open = report.unknown.iter().filter(|unknown| unknown.could_be_error).count();
     let warnings = report.counted().filter(|finding| finding.severity == Severity::Warning).count();
@@ -131,6 +132,19 @@ fn shown(finding: &Finding, detail: Detail) -> Value {
     value
 }
 
+/// Whoever started the container wants no check of it.
+pub fn switched_off(as_json: bool) -> String {
+    if !as_json {
+        return "healthy: its mode is off, and nothing was judged".to_owned();
+    }
+    headed(Verdict::Skip, &empty(&json!([])))
+}
+
+fn empty(unknown: &Value) -> Value {
+    json!({"command": "healthcheck", "target": "this container", "findings": [], "unknown": unknown,
+        "schema_version": 1, "tool": {"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")}})
+}
+
 /// Nothing could be looked at, which makes nobody unhealthy.
 pub fn unjudged(reason: &str, as_json: bool) -> String {
     let reason = without_forbidden_phrases(&cut(reason, LINE));
@@ -139,9 +153,7 @@ pub fn unjudged(reason: &str, as_json: bool) -> String {
     }
     let unknown =
         json!([{"check": "driver-call-hung", "fact": "container", "source": "the container", "reason": reason}]);
-    let body = json!({"command": "healthcheck", "target": "this container", "findings": [], "unknown": unknown,
-        "schema_version": 1, "tool": {"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")}});
-    headed(Verdict::Unknown, &body)
+    headed(Verdict::Unknown, &empty(&unknown))
 }
 
 #[cfg(test)]
@@ -176,14 +188,16 @@ mod tests {
             finding("gpu-node-missing", Severity::Warning, "one is gone"),
             finding("uvm-node-missing", Severity::Error, "/dev/nvidia-uvm is absent"),
         ];
-        let said = text(&report(all.clone()), "2 GPUs, driver 1", &[], false);
+        let said = text(&report(all.clone()), "2 GPUs, driver 1", &[], false, false);
         let expected = "unhealthy [uvm-node-missing]: /dev/nvidia-uvm is absent. Load it.\nwarning [gpu-node-missing]: one is gone";
         assert_eq!(said, expected);
-        let well = text(&report(all[..1].to_vec()), "2 GPUs, driver 1", &["a".into()], false);
+        let well = text(&report(all[..1].to_vec()), "2 GPUs, driver 1", &["a".into()], false, false);
         assert_eq!(well, "healthy: 2 GPUs, driver 1, 1 warning\nwarning [gpu-node-missing]: one is gone\nnote: a");
+        let spared = text(&report(all.clone()), "2 GPUs, driver 1", &[], false, true);
+        assert!(spared.starts_with("healthy by its mode, else unhealthy [uvm-node-missing]: "), "{spared}");
         let mut nothing = report(Vec::new());
         nothing.verdict = Verdict::Skip;
-        assert_eq!(text(&nothing, "", &[], false), "healthy: no GPU is wanted or given");
+        assert_eq!(text(&nothing, "", &[], false, false), "healthy: no GPU is wanted or given");
     }
 
     #[test]
@@ -198,7 +212,7 @@ mod tests {
             source: "NVML".into(),
             reason: "it was not asked".into(),
         }];
-        let said = text(&open, "1 GPU, driver 1", &[], false);
+        let said = text(&open, "1 GPU, driver 1", &[], false, false);
         let expected = "healthy: 1 GPU, driver 1, 1 unknown\nunknown [gpu-memory-occupied]: host.nvml.gpus (NVML: it was not asked)";
         assert_eq!(said, expected);
     }
@@ -214,7 +228,7 @@ mod tests {
         };
         for length in [1, 20, 1000] {
             let report = many(length);
-            let said = text(&report, "", &[], true);
+            let said = text(&report, "", &[], true, false);
             assert!(said.len() < LIMIT, "{}", said.len());
             assert!(said.starts_with("unhealthy [the-error]"), "{said}");
             assert_eq!(said.ends_with(" more"), length > 1, "{said}");

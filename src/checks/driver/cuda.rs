@@ -27,13 +27,14 @@ pub(super) const CHECKS: &[Check] = &[Check {
         },
         Step { action: Action::Reboot, text: "If the module cannot be unloaded, reboot.", command: None },
     ],
-    severities: &[Severity::Error],
+    severities: &[Severity::Error, Severity::Warning],
     places: &[Place::Host, Place::Healthcheck],
     judge: does_not_start,
 }];
 
-/// `CUresult` (cuda.h).
+/// `CUDA_ERROR_NO_DEVICE`, `CUDA_ERROR_OUT_OF_MEMORY` (cuda.h).
 const NO_DEVICE: u32 = 100;
+const OUT_OF_MEMORY: u32 = 2;
 
 fn does_not_start(facts: &Facts<'_>) -> Judgement {
     let Some(start) = &facts.host.cuda_start else {
@@ -50,10 +51,16 @@ fn does_not_start(facts: &Facts<'_>) -> Judgement {
         CudaStart::Answered(_) if cause(facts).is_some_and(|(_, cause)| cause != Cause::Other) => {
             return not_applicable();
         }
-        CudaStart::Answered(code) => answered(CODE, *code),
+        CudaStart::Answered(code) => {
+            // From inside, what only this program may have met: MPS has no place for one more, memory is used up.
+            let may_be_own = facts.place == Place::Healthcheck && matches!(*code, OUT_OF_MEMORY | 805..=810);
+            let severity = if may_be_own { Severity::Warning } else { Severity::Error };
+            answered(severity, CODE, *code)
+        }
         CudaStart::NotLoaded(why) => Failure::new(Severity::Error, NO_LIBRARY).foreign("why", why),
         CudaStart::Late => Failure::new(Severity::Error, HUNG),
         CudaStart::Died => Failure::new(Severity::Error, DIED),
+        CudaStart::NotAsked(why) => return Err(Unknown::new("host.cuda_start", "cuInit", why)),
     };
     failure.saw("host.cuda_start", format!("{start:?}"), "cuInit").found()
 }
@@ -67,8 +74,8 @@ fn hides_its_gpus(facts: &Facts<'_>) -> Result<bool, Unknown> {
     Ok(facts.container.variable("CUDA_VISIBLE_DEVICES")?.is_some_and(|value| hides_all(&parse(value))))
 }
 
-pub(super) fn answered(message: &'static str, code: u32) -> Failure {
-    Failure::new(Severity::Error, message).arg("code", code).arg("meaning", meaning(code))
+pub(super) fn answered(severity: Severity, message: &'static str, code: u32) -> Failure {
+    Failure::new(severity, message).arg("code", code).arg("meaning", meaning(code))
 }
 
 /// In the words that programs print, or by its name.
@@ -111,6 +118,17 @@ mod tests {
         for (code, words) in [(999, "unknown error"), (1, "CUDA_ERROR_INVALID_VALUE"), (77777, "an unknown code")] {
             assert_eq!(meaning(code), words);
         }
+    }
+
+    #[test]
+    fn what_only_the_health_check_may_have_met_is_no_error() {
+        for code in [2, 805, 807, 808, 809] {
+            let full = with(Some(CudaStart::Answered(code)));
+            assert_eq!(full.failure(ID).severity, Severity::Warning, "{code}");
+            let machine = World { place: Place::Host, ..full };
+            assert_eq!(machine.failure(ID).severity, Severity::Error, "{code}");
+        }
+        with(Some(CudaStart::NotAsked("no process could be made".into()))).unknown(ID);
     }
 
     #[test]

@@ -135,11 +135,17 @@ fn mismatch_inside(facts: &Facts<'_>) -> Judgement {
         .filter(|(_, version)| *version != module)
         .collect();
     let refuses = nvml.and_then(Nvml::code) == Some(VERSION_MISMATCH);
+    let severity = inside(facts, all, module)?;
     match others.first() {
         Some((library, version)) if refuses || others.len() == taken.len() => {
-            failure(Severity::Error, module, version, &library.path)
+            failure(severity, module, version, &library.path)
         }
-        None if refuses => refused(module, true),
+        None if refuses => Failure::new(severity, MISMATCH)
+            .arg("module", module)
+            .arg("library", "of another version")
+            .only(&[Action::Reboot])
+            .saw("host.nvml.trouble", said(VERSION_MISMATCH), "NVML")
+            .found(),
         _ => Ok(Outcome::Pass),
     }
 }
@@ -153,6 +159,23 @@ fn refused(module: &DriverVersion, is_certain: bool) -> Judgement {
         Failure::new(Severity::Warning, REFUSED).only(&[Action::ChangeEnvironment])
     };
     failure.arg("module", module).saw("host.nvml.trouble", said(VERSION_MISMATCH), "NVML").found()
+}
+
+/// CUDA does without NVML. An image may bring a libnvidia-ml of its own, which hides the driver's or stands where a
+/// container that asked for compute alone has none: an error only where NVML worked since the container's start, or where
+/// libcuda is not the module's either. The right libnvidia-ml in another directory may be what a program is led to by
+/// a script.
+fn inside(facts: &Facts<'_>, all: &[DriverLibrary], module: &DriverVersion) -> Result<Severity, Unknown> {
+    let container = facts.container;
+    if container.inside.as_ref().is_some_and(|inside| inside.nvml_worked) {
+        return Ok(Severity::Error);
+    }
+    let words = Capabilities::of(container.environment.known()?);
+    let unasked = matches!(&words, Capabilities::Words(_)) && !words.names("utility");
+    let is_right = |library: &&DriverLibrary| library.version.as_ref() == Some(module);
+    let has_right = |name| all.iter().filter(is_right).any(|library: &DriverLibrary| library.name == name);
+    let mild = unasked || has_right("libcuda") || has_right("libnvidia-ml");
+    Ok(if mild { Severity::Warning } else { Severity::Error })
 }
 
 /// What a container shows, whose user does not load modules.

@@ -1,8 +1,9 @@
 //! What NVML says of the GPUs themselves.
 
+use crate::checks::nodes::expect::{Compute, compute, subject};
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
-use crate::knowledge::nvml::{NO_PERMISSION, RESET_REQUIRED, said};
+use crate::knowledge::nvml::{RESET_REQUIRED, said};
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
 use crate::model::host::{ComputeMode, Nvml, NvmlGpu, NvmlProcess, NvmlTrouble};
 use crate::model::{Facts, Unknown};
@@ -13,6 +14,7 @@ mod holders;
 mod hung;
 pub(super) mod licence;
 mod memory;
+mod silent;
 
 const UNHEALTHY: &str = "{bad} does not answer ({why}), and the other {good} do";
 const NONE_ANSWERS: &str = "no GPU answers: {bad} ({why})";
@@ -86,7 +88,7 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
         judge: one_unhealthy,
     },
@@ -113,7 +115,7 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
         judge: reset_required,
     },
@@ -134,7 +136,7 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
         judge: memory::ecc_uncorrectable,
     },
@@ -144,7 +146,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "No spare row is left: the GPU will meet the fault again.",
         messages: &[memory::REMAP_FAILED],
         remedy: &[Step { action: Action::ReplaceHardware, text: "Have the GPU replaced.", command: None }],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
         judge: memory::remap_failed,
     },
@@ -253,6 +255,9 @@ pub(super) const CHECKS: &[Check] = &[
 /// start, or broke off before the first GPU, nothing is known of them.
 fn asked<'f>(facts: &'f Facts<'_>) -> Result<Option<&'f Nvml>, Unknown> {
     let Some(nvml) = &facts.host.nvml else { return Ok(None) };
+    if facts.place == Place::Healthcheck && subject(facts)?.is_none() {
+        return Ok(None);
+    }
     match &nvml.trouble {
         Some(trouble) if nvml.gpus.is_empty() => Err(Unknown::new("host.nvml", "NVML", words(trouble))),
         _ => Ok(Some(nvml).filter(|nvml| !nvml.gpus.is_empty())),
@@ -262,6 +267,7 @@ fn asked<'f>(facts: &'f Facts<'_>) -> Result<Option<&'f Nvml>, Unknown> {
 fn words(trouble: &NvmlTrouble) -> String {
     match trouble {
         NvmlTrouble::NotLoaded(reason) => format!("it cannot be loaded: {reason}"),
+        NvmlTrouble::NotAsked(reason) => format!("it could not be asked: {reason}"),
         NvmlTrouble::Failed(call, code) => format!("{call} answers with {}", said(*code)),
         NvmlTrouble::Late(call) => format!("{call} did not come back"),
         NvmlTrouble::Died(call) => format!("{call} ended the process"),
@@ -311,9 +317,7 @@ fn plain(failure: Failure, _: &NvmlGpu) -> Failure {
 
 fn one_unhealthy(facts: &Facts<'_>) -> Judgement {
     let Some(nvml) = asked(facts)? else { return not_applicable() };
-    // NVML counts all GPUs of the machine, those too that this user was not given.
-    let is_refused = |gpu: &NvmlGpu| gpu.trouble.as_ref().and_then(NvmlTrouble::code) == Some(NO_PERMISSION);
-    let bad: Vec<&NvmlGpu> = nvml.gpus.iter().filter(|gpu| gpu.trouble.is_some() && !is_refused(gpu)).collect();
+    let bad = silent::gpus(facts, nvml)?;
     let good: Vec<&NvmlGpu> = nvml.answering().collect();
     let Some((first, trouble)) = bad.first().and_then(|gpu| Some((gpu, gpu.trouble.as_ref()?))) else {
         let refused = nvml.gpus.iter().find_map(|gpu| gpu.trouble.as_ref());
@@ -324,7 +328,8 @@ fn one_unhealthy(facts: &Facts<'_>) -> Judgement {
     };
     let uuids: Vec<&str> = good.iter().filter_map(|gpu| gpu.uuid.as_deref()).collect();
     let indices: Vec<String> = good.iter().map(|gpu| gpu.index.to_string()).collect();
-    let failure = Failure::new(Severity::Error, if good.is_empty() { NONE_ANSWERS } else { UNHEALTHY })
+    let severity = silent::severity(facts, nvml);
+    let failure = Failure::new(severity, if good.is_empty() { NONE_ANSWERS } else { UNHEALTHY })
         .arg("bad", named(&bad))
         .arg("why", words(trouble))
         .arg("good", good.len())
@@ -340,19 +345,20 @@ fn one_unhealthy(facts: &Facts<'_>) -> Judgement {
 fn reset_required(facts: &Facts<'_>) -> Judgement {
     let Some(nvml) = asked(facts)? else { return not_applicable() };
     let asks = |gpu: &&NvmlGpu| gpu.trouble.as_ref().and_then(NvmlTrouble::code) == Some(RESET_REQUIRED);
-    let gpus: Vec<&NvmlGpu> = nvml.gpus.iter().filter(asks).collect();
+    let gpus: Vec<&NvmlGpu> = silent::gpus(facts, nvml)?.into_iter().filter(asks).collect();
     let Some(first) = gpus.first() else { return Ok(Outcome::Pass) };
-    Failure::new(Severity::Error, RESET).arg("gpus", named(&gpus)).arg("index", first.index).found()
+    Failure::new(silent::severity(facts, nvml), RESET).arg("gpus", named(&gpus)).arg("index", first.index).found()
 }
 
 fn without_instances(gpu: &NvmlGpu) -> bool {
     gpu.mig == Some(true) && gpu.mig_devices.as_ref().is_some_and(Vec::is_empty)
 }
 
-/// An error only where no GPU is left.
+/// An error only where no GPU is left, and a container does not only watch GPUs.
 fn mig_without_instances(facts: &Facts<'_>) -> Judgement {
     let all =
-        facts.host.nvml.as_ref().is_some_and(|nvml| nvml.trouble.is_none() && nvml.gpus.iter().all(without_instances));
+        facts.host.nvml.as_ref().is_some_and(|nvml| nvml.trouble.is_none() && nvml.gpus.iter().all(without_instances))
+            && (facts.place != Place::Healthcheck || compute(facts)? == Compute::Wanted);
     about(facts, MIG, if all { Severity::Error } else { Severity::Warning }, without_instances, plain)
 }
 

@@ -135,7 +135,7 @@ fn nvml_answers(host: &Host) -> bool {
 fn broken_after_resume(facts: &Facts<'_>) -> Judgement {
     match cause(facts) {
         None => not_applicable(),
-        Some((code, Cause::AfterSleep)) => answered(AFTER_SLEEP, code)
+        Some((code, Cause::AfterSleep)) => answered(Severity::Error, AFTER_SLEEP, code)
             .saw("host.cuda_start", code, "cuInit")
             .saw("host.uvm.slept", "true", "/sys/power/suspend_stats")
             .found(),
@@ -146,7 +146,7 @@ fn broken_after_resume(facts: &Facts<'_>) -> Judgement {
 fn hmm(facts: &Facts<'_>) -> Judgement {
     match cause(facts) {
         None => not_applicable(),
-        Some((code, Cause::Hmm(sign))) => answered(HMM, code)
+        Some((code, Cause::Hmm(sign))) => answered(Severity::Error, HMM, code)
             .arg("sign", sign)
             .saw("host.cuda_start", code, "cuInit")
             .saw("host.uvm.hmm_disabled", "false", "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm")

@@ -3,6 +3,7 @@
 use super::meant;
 use super::needs::{self, Need};
 use super::python;
+use crate::checks::cuda;
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::model::check::{Action, Check, Failure, Judgement, Outcome, Place, Severity, Step};
@@ -54,7 +55,7 @@ fn cpu_build(facts: &Facts<'_>) -> Judgement {
     if facts.place == Place::Host {
         return python::cpu_build(facts);
     }
-    if !meant::has_gpu(facts)? || meant::is_for_cpu(facts)? {
+    if !meant::has_gpu(facts)? || cuda::is_for_cpu(facts)? {
         return not_applicable();
     }
     let severity = if facts.place == Place::Image { Severity::Warning } else { Severity::Note };

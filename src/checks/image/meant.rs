@@ -2,7 +2,6 @@
 
 use crate::checks::cuda;
 use crate::checks::nodes::expect::{Compute, compute, subject};
-use crate::knowledge::cuda_visible_devices::{hides_all, parse};
 use crate::knowledge::monitors::is_monitor;
 use crate::knowledge::programs::is_another;
 use crate::model::container::Given;
@@ -27,13 +26,6 @@ pub(super) fn is_for_gpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
     Ok(facts.container.wants_gpu.is_asked() || cuda::sign(facts)?.is_some())
 }
 
-/// Its environment says that it computes on the processor.
-pub(super) fn is_for_cpu(facts: &Facts<'_>) -> Result<bool, Unknown> {
-    let hidden = facts.container.variable("CUDA_VISIBLE_DEVICES")?.is_some_and(|value| hides_all(&parse(value)));
-    let on_cpu = facts.container.variable("JAX_PLATFORMS")?.is_some_and(|value| value.trim() == "cpu");
-    Ok(hidden || on_cpu)
-}
-
 /// Whether that is certain; `None`: it is not. Who hides the GPUs computes on the processor, and of a shell, a monitor
 /// or another program nothing says that it runs the framework that lies beside it. An image is not asked for the shell
 /// that it starts where nobody says what to run.
@@ -42,7 +34,7 @@ pub(super) fn computes(facts: &Facts<'_>) -> Result<Option<bool>, Unknown> {
         Compute::Unwanted => return Ok(None),
         wanted => wanted == Compute::Wanted,
     };
-    let on_cpu = is_for_cpu(facts)?;
+    let on_cpu = cuda::is_for_cpu(facts)?;
     let is_it = if facts.place == Place::Image { is_monitor } else { is_another };
     let another = facts.container.args.seen().is_some_and(|args| is_it(args));
     Ok(Some(wanted && !on_cpu && !another))

@@ -94,8 +94,10 @@ fn refused(facts: &Facts<'_>) -> Judgement {
         }
         Refusal::Mode => (by_mode(first, container), &[Action::FixPermissions]),
     };
-    // A program that raises its privileges may get what its user may not have.
-    let may_rise = refusal == Refusal::Mode && container.privileged_entrypoint == Some(true);
+    // A program that raises its privileges may get what its user may not have; and what is refused to the user of a
+    // health check is nothing to programs that another user runs.
+    let others = container.inside.as_ref().is_some_and(|inside| inside.has_other_users);
+    let may_rise = refusal == Refusal::Mode && (container.privileged_entrypoint == Some(true) || others);
     let severity = if may_rise { Severity::Warning } else { severity(facts, &broken, devices)? };
     let names = list(broken.iter().map(|node| node.path.as_str()));
     Failure::new(severity, CHECKS[0].messages[0])

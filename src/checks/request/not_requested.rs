@@ -1,6 +1,7 @@
 //! A GPU is wanted, and nothing gives one.
 
 use super::way;
+use crate::checks::cuda::is_for_cpu;
 use crate::checks::driver::nvidia_loaded;
 use crate::checks::nodes::role::{Role, role};
 use crate::checks::not_applicable;
@@ -67,7 +68,10 @@ fn gpu_not_requested(facts: &Facts<'_>) -> Judgement {
         Strength::None | Strength::Files => (Severity::Note, BY_FILES),
         _ if foreign_gpu_hook(container) => (Severity::Warning, WANTED),
         Strength::Environment
-            if container.scheduler.is_some() || given_another_gpu(container) || !could_be_given(facts.host)? =>
+            if container.scheduler.is_some()
+                || given_another_gpu(container)
+                || is_for_cpu(facts)?
+                || !could_be_given(facts.host)? =>
         {
             (Severity::Warning, WANTED)
         }
@@ -180,6 +184,19 @@ mod tests {
         assert_eq!(severity(&world), Severity::Warning);
         world.container.wants_gpu.strength = Strength::Demand;
         assert_eq!(severity(&world), Severity::Error);
+    }
+
+    /// An image's variable asks for a GPU, and whoever starts it says that it works without.
+    #[test]
+    fn who_hides_all_gpus_from_cuda_is_warned() {
+        for place in [Place::Hook, Place::Healthcheck] {
+            let mut world = World::asking("all");
+            world.place = place;
+            world.set("CUDA_VISIBLE_DEVICES", "-1");
+            assert_eq!(severity(&world), Severity::Warning);
+            world.container.wants_gpu.strength = Strength::Demand;
+            assert_eq!(severity(&world), Severity::Error);
+        }
     }
 
     #[test]

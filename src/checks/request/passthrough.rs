@@ -64,7 +64,11 @@ fn passthrough_incomplete(facts: &Facts<'_>) -> Judgement {
     let gpu = nodes.iter().find(|n| n.kind == NodeKind::CharDevice && Majors::gpu_minor(&n.path).is_some());
     let libraries = container.libcuda.known()?;
     // who watches GPUs, or brings a part of the driver by hand, may do without libcuda
-    let without_cuda = only_monitors(container) || brings_another_library(container);
+    // and a toolkit from before 1.4, which inside a container nobody can tell, brings none unless it is named
+    let old_default = facts.place == Place::Healthcheck
+        && given == Given::LegacyHook
+        && Capabilities::of(environment) == Capabilities::Default;
+    let without_cuda = only_monitors(container) || brings_another_library(container) || old_default;
     let severity = if wanted { Severity::Error } else { Severity::Warning };
     let remedy: &'static [Action] = if given == Given::Cdi { &[Action::RegenerateCdi] } else { &[Action::PassGpu] };
     match (gpu, libraries.first()) {
@@ -139,6 +143,16 @@ mod tests {
         let mut inside = by_hand(Given::Privileged);
         inside.place = Place::Healthcheck;
         assert_eq!(inside.failure(ID).severity, Severity::Error);
+    }
+
+    #[test]
+    fn inside_nobody_knows_what_an_old_toolkit_brings_unasked() {
+        let mut world = World::legacy(1, LegacyState::HasRun);
+        world.place = Place::Healthcheck;
+        world.container.libcuda = Observed::Known(Vec::new());
+        assert_eq!(world.failure(ID).severity, Severity::Error);
+        world.unset("NVIDIA_DRIVER_CAPABILITIES");
+        assert_eq!(world.failure(ID).severity, Severity::Warning);
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub fn read_inside(
     host: &Host,
     own: &Tree,
 ) -> Result<Reading, Unseen> {
-    let process = Process { files: own, pid: nix::unistd::getpid().as_raw() };
+    // its number would be another's where /proc is that of another process namespace
+    let process = Process { files: own, pid: None };
     let user = process.identity(&[], &[])?;
     let mounts = process.mounts();
     let mut spec = by_process(&process, Some(&rootfs), user.capabilities);

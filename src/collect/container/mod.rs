@@ -24,6 +24,7 @@ mod locate;
 #[cfg(feature = "cli")]
 mod named;
 mod names;
+mod neighbours;
 pub mod nodes;
 #[cfg(feature = "cli")]
 mod of_image;
@@ -46,6 +47,7 @@ pub use hook::{Called, Inside};
 pub use inside::{own_environment, read_inside};
 #[cfg(feature = "cli")]
 pub use locate::{Located, by_word};
+pub use neighbours::{has_gpu_open, other_users};
 #[cfg(feature = "cli")]
 pub use of_image::of_image;
 pub use opening::try_nodes;

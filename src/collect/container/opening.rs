@@ -45,6 +45,9 @@ pub fn try_nodes(
         return;
     }
     let answer = child::run(deadline, LIMIT, |out| {
+        if !may_ask() {
+            return;
+        }
         for (number, opens) in &work {
             let Some(node) = nodes.get(*number) else { continue };
             let path = root.join(node.path.trim_start_matches('/'));
@@ -75,18 +78,28 @@ fn mask(path: &str) -> AccessFlags {
     }
 }
 
+/// A seccomp profile may refuse the question itself, with the device cgroup's own word: then it refuses one that every
+/// process gets a yes to.
+fn may_ask() -> bool {
+    ask(Path::new("/"), AccessFlags::F_OK).is_ok()
+}
+
+/// Seccomp profiles from before Linux 5.8 refuse the call that knows flags, with the device cgroup's own word; glibc takes
+/// that call without flags, too. The older one asks for the real user, who is the same inside a container.
+fn ask(path: &Path, mask: AccessFlags) -> nix::Result<()> {
+    match faccessat(AT_FDCWD, path, mask, AtFlags::AT_EACCESS) {
+        Err(Errno::EPERM) => nix::unistd::access(path, mask),
+        answer => answer,
+    }
+}
+
 /// In the child. A line `NUMBER STEP ERRNO MODE`; without a code the step is begun.
 fn try_one(number: usize, path: &Path, mask: AccessFlags, opens: bool, out: &mut File) {
     let mut say = |line: &str| {
         // nobody who could hear of it
         let _ = out.write_all(format!("{number} {line}\n").as_bytes());
     };
-    // Seccomp profiles from before Linux 5.8 refuse the call that knows flags, with the device cgroup's own word; glibc
-    // takes that call without flags, too. The older one asks for the real user, who is the same inside a container.
-    let asked = match faccessat(AT_FDCWD, path, mask, AtFlags::AT_EACCESS) {
-        Err(Errno::EPERM) => nix::unistd::access(path, mask),
-        answer => answer,
-    };
+    let asked = ask(path, mask);
     let code = |result: nix::Result<()>| result.err().map_or(0, |error| error as i32);
     say(&format!("{ASKS} {}", code(asked)));
     if !opens || asked.is_err() {
@@ -105,12 +118,17 @@ const NODEV: nix::libc::c_ulong = 4;
 
 fn heard(number: usize, text: &str, complete: bool, is_late: bool) -> Access {
     let own = text.lines().filter_map(|line| line.split_once(' ')).filter(|(n, _)| n.parse() == Ok(number));
-    let mut access = Access::Unknown("the kernel did not answer in time".to_owned());
+    let why = if is_late { "the kernel did not answer in time" } else { "this process may not ask the kernel" };
+    let mut access = Access::Unknown(why.to_owned());
     for (_, step) in own {
         let mut words = step.split(' ');
         let (step, code) = (words.next().unwrap_or_default(), words.next().and_then(|code| code.parse::<i32>().ok()));
         access = match (step, code) {
             (_, Some(0)) => Access::Granted,
+            // The device cgroup was asked before, and is asked again by opening: it is the driver that refuses.
+            (OPENS, Some(code)) if code == Errno::EPERM as i32 => {
+                Access::Unknown("the driver refuses this process with EPERM".to_owned())
+            }
             (_, Some(code)) => refused(Errno::from_raw(code), words.next().is_some()),
             (_, None) if is_late => Access::Refused(Refusal::Hangs),
             (_, None) if complete => access,
@@ -168,6 +186,9 @@ mod tests {
         let of = |text: &str, complete, is_late| heard(3, text, complete, is_late);
         assert_eq!(of("3 asks 0\n3 opens\n3 opens 0\n", true, false), Access::Granted);
         assert_eq!(of("3 asks 1\n", true, false), Access::Refused(Refusal::Cgroup));
+        let by_driver = of("3 asks 0\n3 opens\n3 opens 1\n", true, false);
+        assert!(matches!(&by_driver, Access::Unknown(why) if why.contains("driver")), "{by_driver:?}");
+        assert!(matches!(of("", true, false), Access::Unknown(why) if why.contains("may not ask")));
         assert_eq!(of("3 asks 13\n", true, false), Access::Refused(Refusal::Mode));
         assert_eq!(of("3 asks 0\n3 opens\n3 opens 13 nodev\n", true, false), Access::Refused(Refusal::NoDev));
         assert_eq!(of("3 asks 0\n3 opens\n3 opens 6\n", true, false), Access::Refused(Refusal::NoDriver));

@@ -15,7 +15,8 @@ const MOST_MOUNTINFO: usize = 4 << 20;
 /// Files of one process.
 pub(super) struct Process<'a> {
     pub(super) files: &'a Tree,
-    pub(super) pid: i32,
+    /// `None`: this one.
+    pub(super) pid: Option<i32>,
 }
 
 impl Process<'_> {
@@ -67,7 +68,10 @@ impl Process<'_> {
     }
 
     fn path(&self, file: &str) -> String {
-        format!("/proc/{}/{file}", self.pid)
+        match self.pid {
+            Some(pid) => format!("/proc/{pid}/{file}"),
+            None => format!("/proc/self/{file}"),
+        }
     }
 
     fn gone(&self, file: &str) -> Unseen {
@@ -79,6 +83,11 @@ impl Process<'_> {
 /// (libnvidia-container `src/nvc_mount.c`).
 pub(super) fn has_legacy_mounts(mounts: &[Mount]) -> bool {
     mounts.iter().any(|mount| mount.destination == "/proc/driver/nvidia" && mount.kind == "tmpfs")
+}
+
+/// The mounts that show a part of a file system: somebody bound them, and may have brought the driver in a directory.
+pub(super) fn bound(mounts: Vec<Mount>) -> Vec<Mount> {
+    mounts.into_iter().filter(|mount| mount.source.starts_with('/') && mount.destination != "/").collect()
 }
 
 /// The mounts that speak of a driver.
@@ -132,12 +141,14 @@ fn cgroup(text: &str) -> Option<String> {
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue` (proc(5)).
 fn mount(line: &str) -> Option<Mount> {
     let (of_mount, of_system) = line.split_once(" - ")?;
-    let destination = of_mount.split(' ').nth(4)?;
+    let mut of_mount = of_mount.split(' ').skip(3);
+    let (root, destination) = (of_mount.next()?, of_mount.next()?);
     let mut system = of_system.split(' ');
     Some(Mount {
         destination: unescape(destination),
         kind: system.next()?.to_owned(),
-        source: String::new(),
+        // Of a bind mount that which part of its file system it shows; where that lies on the machine does not show.
+        source: if root == "/" { String::new() } else { unescape(root) },
         options: system.nth(1).unwrap_or_default().split(',').map(str::to_owned).collect(),
     })
 }
@@ -189,6 +200,8 @@ mod tests {
             "/with blank"
         );
         assert!(mount("nonsense").is_none());
+        let bound = mount("1 2 8:1 /opt/driver /opt/nvidia ro - ext4 /dev/sda1 rw").unwrap();
+        assert_eq!(bound.source, "/opt/driver");
         let legacy = Mount { destination: "/proc/driver/nvidia".into(), kind: "tmpfs".into(), ..Mount::default() };
         assert!(has_legacy_mounts(&[shm, legacy]));
     }

@@ -26,7 +26,7 @@ const BUNDLES: [&str; 6] = [
 /// looked for by the id in the process's cgroup. Without a spec the process itself tells what it can.
 /// An error: there is no such process.
 pub fn read_pid(pid: i32, bundle: Option<&Path>, host: &Host, files: &Tree) -> Result<Reading, Unseen> {
-    let process = Process { files, pid };
+    let process = Process { files, pid: Some(pid) };
     let uids = process.mappings("uid_map")?;
     let gids = process.mappings("gid_map")?;
     let user = process.identity(&uids, &gids)?;
@@ -109,7 +109,7 @@ pub(super) fn by_process(process: &Process<'_>, rootfs: Option<&Tree>, capabilit
         };
         let hooks = if procfs::has_legacy_mounts(&mounts) { vec![hook] } else { Vec::new() };
         spec.hooks = Observed::Known(Parts::whole(hooks));
-        spec.mounts = Observed::Known(Parts::whole(procfs::driver_mounts(mounts)));
+        spec.mounts = Observed::Known(Parts::whole(procfs::bound(mounts)));
     }
     spec
 }

@@ -5,10 +5,12 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use serde::{Deserialize, Serialize};
 
 use crate::collect::child;
@@ -18,6 +20,7 @@ mod amount;
 mod arguments;
 #[cfg(feature = "cli")]
 mod command;
+mod driver;
 mod judge;
 
 pub(crate) use amount::bytes;
@@ -25,7 +28,7 @@ pub(crate) use amount::bytes;
 pub(crate) use arguments::duration;
 #[cfg(feature = "cli")]
 pub(crate) use command::run;
-pub(crate) use judge::Driver;
+pub(crate) use driver::Driver;
 
 /// How long it may take whatever hangs; docker's own default for a health check is 30 s.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -103,13 +106,19 @@ fn check(wish: &Wish, libraries: Option<&Driver<'_>>) -> u8 {
     let child = child::run(files, LIMIT, |out| {
         // Nobody starts this who may not look into it, and as another's it could not read its own files in /proc.
         let _ = nix::sys::prctl::set_dumpable(true);
-        let answer = judge::judge(wish, libraries, driver);
+        // Where the container's memory is used up it is this that is to go, not what the container is for.
+        let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+        let (answer, afterwards) = judge::judge(wish, libraries, driver);
         let _ = out.write_all(&serde_json::to_vec(&answer).unwrap_or_default());
+        // Whatever becomes of this process by writing, the answer is given.
+        if let Some((memory, remembered)) = afterwards {
+            memory.keep(&remembered);
+        }
     });
     let answer = match child {
         Ok(child) => {
-            let read = serde_json::from_slice::<Answer>(&child.bytes).ok().filter(|_| child.complete);
-            read.unwrap_or_else(|| {
+            let text = child.bytes.strip_suffix(b"\x04").unwrap_or(&child.bytes);
+            serde_json::from_slice::<Answer>(text).unwrap_or_else(|_| {
                 let late = Instant::now() >= files;
                 unjudged(wish, if late { "its files did not answer in time" } else { "this program failed" })
             })
@@ -125,8 +134,12 @@ fn unjudged(wish: &Wish, reason: &str) -> Answer {
     Answer { healthy: true, text: health::unjudged(reason, wish.json) }
 }
 
-/// A reader that is gone is no error.
+/// A reader that is gone is no error, and one that does not read is not waited for.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
+    let mut room = [PollFd::new(out.as_fd(), PollFlags::POLLOUT)];
+    if nix::poll::poll(&mut room, PollTimeout::from(100_u8)) == Ok(0) {
+        return;
+    }
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n"));
 }

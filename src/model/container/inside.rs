@@ -8,6 +8,14 @@ pub struct FromInside {
     /// Nodes of NVIDIA's that the container could use at some time since its start; empty: none, or nothing is
     /// remembered.
     pub had: Vec<String>,
+    /// NVML answered at some time since its start, or its library was of the kernel module's version.
+    pub nvml_worked: bool,
+    /// When NVML was last asked it did not come back.
+    pub nvml_was_late: bool,
+    /// A process of the container's has the node of a GPU open, which is awake then.
+    pub in_use: bool,
+    /// Another user than this one runs programs in the container, or may.
+    pub has_other_users: bool,
     /// Bytes of GPU memory that are to be free.
     pub min_free_memory: Option<u64>,
     /// CUDA is to be started.

@@ -14,4 +14,6 @@ pub enum CudaStart {
     Late,
     /// The process ended in it.
     Died,
+    /// It could not be called, which is no fault of its own: why.
+    NotAsked(String),
 }

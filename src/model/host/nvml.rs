@@ -37,6 +37,8 @@ pub enum NvmlTrouble {
     Late(String),
     /// The process ended in the call.
     Died(String),
+    /// Nobody could ask, which is no fault of its own: why.
+    NotAsked(String),
 }
 
 /// One GPU.

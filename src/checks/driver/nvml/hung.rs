@@ -1,16 +1,20 @@
 //! A call into the driver that does not come back.
 
+use crate::checks::nodes::expect::subject;
 use crate::checks::not_applicable;
-use crate::model::Facts;
 use crate::model::check::{Failure, Judgement, Outcome, Place, Severity};
-use crate::model::container::{Access, Refusal};
+use crate::model::container::{Access, FromInside, Refusal};
 use crate::model::host::NvmlTrouble;
+use crate::model::{Facts, Unknown};
 
 pub(super) const HUNG: &str = "{call} of NVML did not come back in time";
 pub(super) const OPENING: &str = "whoever opens {call} does not come back";
 pub(super) const DIED: &str = "the process that called {call} of NVML was ended by it";
 
 pub(super) fn hung(facts: &Facts<'_>) -> Judgement {
+    if facts.place == Place::Healthcheck && subject(facts)?.is_none() {
+        return not_applicable();
+    }
     let devices = facts.container.devices.seen().map(Vec::as_slice).unwrap_or_default();
     if let Some(node) = devices.iter().find(|node| node.access == Access::Refused(Refusal::Hangs)) {
         return Failure::new(Severity::Error, OPENING)
@@ -19,21 +23,31 @@ pub(super) fn hung(facts: &Facts<'_>) -> Judgement {
             .found();
     }
     let Some(nvml) = &facts.host.nvml else { return not_applicable() };
-    let (message, call) = match &nvml.trouble {
-        Some(NvmlTrouble::Late(call)) => (HUNG, call),
-        Some(NvmlTrouble::Died(call)) => (DIED, call),
-        Some(NvmlTrouble::NotLoaded(_) | NvmlTrouble::Failed(..)) => return not_applicable(),
+    let inside = facts.place == Place::Healthcheck;
+    let (message, call, may_be_well) = match &nvml.trouble {
+        Some(NvmlTrouble::Late(call)) => (HUNG, call, may_sleep(facts)),
+        // What a crash of one library says of another is little, and from inside it may be that of a third which
+        // the container's environment has loaded first.
+        Some(NvmlTrouble::Died(call)) => (DIED, call, inside),
+        Some(NvmlTrouble::NotAsked(reason)) if inside => return Err(Unknown::new("host.nvml", "NVML", reason)),
+        Some(NvmlTrouble::NotLoaded(_) | NvmlTrouble::Failed(..) | NvmlTrouble::NotAsked(_)) => {
+            return not_applicable();
+        }
         None => return Ok(Outcome::Pass),
     };
-    let is_late = matches!(nvml.trouble, Some(NvmlTrouble::Late(_)));
-    let severity = if is_late && may_sleep(facts) { Severity::Warning } else { Severity::Error };
+    let severity = if may_be_well { Severity::Warning } else { Severity::Error };
     Failure::new(severity, message).arg("call", call).saw("host.nvml.trouble", call, "NVML").found()
 }
 
 /// Without the persistence daemon the driver starts every GPU anew for the first who asks, a second or more for each, and
-/// nobody can tell a machine that is slow from one that is stuck. A container has its GPUs awake.
+/// nobody can tell a machine that is slow from one that is stuck.
 fn may_sleep(facts: &Facts<'_>) -> bool {
     const DAEMON: &str = "/run/nvidia-persistenced/socket";
     let runs = facts.host.sockets.seen().is_some_and(|all| all.iter().any(|socket| socket == DAEMON));
-    facts.place == Place::Host && !runs
+    !runs && !facts.container.inside.as_ref().is_some_and(is_stuck)
+}
+
+/// What the container uses is awake; and what answered in time once does so again, at the second time of asking at least.
+fn is_stuck(inside: &FromInside) -> bool {
+    inside.in_use || (inside.nvml_worked && inside.nvml_was_late)
 }

@@ -16,18 +16,23 @@ pub(super) const TOO_FULL: &str = "no GPU has {wanted} MiB of free memory; {gpus
 pub(super) const FULL: &str = "{gpus}: less than {wanted} MiB of memory are free";
 pub(super) const OCCUPIED: &str = "{gpu}: {used} of {total} MiB of memory are in use{by}{others}";
 
+/// That memory had faults is no reason to kill a container that works on it, and none that a new start takes away.
+fn of_a_fault(facts: &Facts<'_>) -> Severity {
+    if facts.place == Place::Healthcheck { Severity::Warning } else { Severity::Error }
+}
+
 pub(super) fn ecc_uncorrectable(facts: &Facts<'_>) -> Judgement {
     about(
         facts,
         ECC,
-        Severity::Error,
+        of_a_fault(facts),
         |gpu| gpu.uncorrectable.is_some_and(|count| count > 0),
         |failure, gpu| failure.arg("count", gpu.uncorrectable.unwrap_or_default()),
     )
 }
 
 pub(super) fn remap_failed(facts: &Facts<'_>) -> Judgement {
-    about(facts, REMAP_FAILED, Severity::Error, |gpu| gpu.remap_failed == Some(true), plain)
+    about(facts, REMAP_FAILED, of_a_fault(facts), |gpu| gpu.remap_failed == Some(true), plain)
 }
 
 pub(super) fn remap_pending(facts: &Facts<'_>) -> Judgement {

@@ -52,9 +52,9 @@ enum Said {
 impl Source for Library<'_> {
     fn read(&self, deadline: Instant) -> Nvml {
         match child::run(deadline, LIMIT, |out| library::talk(self.file, &mut |said| say(out, said))) {
-            Ok(answer) => heard(&answer, Instant::now() >= deadline),
+            Ok(mut answer) => heard(&mut answer, Instant::now() >= deadline),
             Err(error) => Nvml {
-                trouble: Some(NvmlTrouble::NotLoaded(format!("no process to ask it in ({:?})", error.kind()))),
+                trouble: Some(NvmlTrouble::NotAsked(format!("no process could be made ({:?})", error.kind()))),
                 ..Nvml::default()
             },
         }
@@ -68,7 +68,7 @@ fn say(out: &mut File, said: &Said) {
     }
 }
 
-fn heard(answer: &Answer, is_late: bool) -> Nvml {
+fn heard(answer: &mut Answer, is_late: bool) -> Nvml {
     let mut nvml = Nvml::default();
     let mut call = "nvmlInit_v2".to_owned();
     let text = String::from_utf8_lossy(&answer.bytes);
@@ -86,7 +86,11 @@ fn heard(answer: &Answer, is_late: bool) -> Nvml {
         }
     }
     if !answer.complete && nvml.trouble.is_none() {
-        nvml.trouble = Some(if is_late { NvmlTrouble::Late(call) } else { NvmlTrouble::Died(call) });
+        nvml.trouble = Some(match answer.excuse() {
+            Some(why) => NvmlTrouble::NotAsked(why),
+            None if is_late => NvmlTrouble::Late(call),
+            None => NvmlTrouble::Died(call),
+        });
     }
     // what can be written as JSON can be read again
     serde_json::to_value(&nvml).and_then(harmless).unwrap_or(nvml)
