@@ -39,6 +39,7 @@ pub(crate) struct Asked {
 
 /// Reads and judges.
 pub(crate) fn ask(common: &Common, told: &Told<'_>, with_cuda: bool) -> Result<Asked, Failed> {
+    let started = Instant::now();
     let tree = setting::host_tree(common)?;
     let policy = setting::policy(common, &tree)?;
     let knowledge = setting::knowledge(&tree);
@@ -46,7 +47,7 @@ pub(crate) fn ask(common: &Common, told: &Told<'_>, with_cuda: bool) -> Result<A
     host::add_caller(&tree, &setting::environment(), &mut host, Instant::now() + CALLER);
     // a recording alone is of another machine, whose processes are not these
     let suspects = (!nvml::is_all_there_is(common, told)).then(|| host::suspects(&tree, &host));
-    nvml::ask(&tree, &mut host, told, suspects.as_ref());
+    nvml::ask(&tree, &mut host, told, suspects.as_ref(), started);
     if with_cuda {
         nvml::start_cuda(&mut host);
     }

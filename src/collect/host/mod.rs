@@ -75,9 +75,9 @@ pub use services::{cdi_refresh, device_list_strategy, docker_desktop};
 pub use stuck::{Suspects, suspects};
 pub use toolkit::toolkit;
 
-/// How long the GPUs' `information` files may take, all of them together: the driver answers at once for
-/// a GPU that is awake, and wakes the others first.
-const IDENTITIES: Duration = Duration::from_secs(8);
+/// How long the driver's own files may take, all of them together: it answers at once for a GPU that is awake, and may
+/// wake the others first. `host`, which asks NVML besides, is to end within 5 s.
+const IDENTITIES: Duration = Duration::from_secs(3);
 
 /// The reason of what a container does not show.
 const NOT_INSIDE: &str = "it does not show inside a container";
@@ -165,11 +165,12 @@ fn at_a_glance(tree: &Tree, options: &Options) -> Host {
 }
 
 fn look_closely(tree: &Tree, host: &mut Host) {
+    let by = Instant::now() + IDENTITIES;
     if !host.laid_out {
-        banner(tree, &mut host.driver, Instant::now() + IDENTITIES);
+        banner(tree, &mut host.driver, by);
     }
     driver::add_versions(tree, &mut host.driver.modules);
-    host.gpus = gpu_identities(tree, host, Instant::now() + IDENTITIES);
+    host.gpus = gpu_identities(tree, host, by);
     host.dev_char = dev_char(tree, &host.majors);
     host.mig_capabilities = mig_capabilities(tree, &host.driver);
     host.driver.module_options = module_options(tree);

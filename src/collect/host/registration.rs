@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::look::{ending, names, seems_there};
 use crate::collect::image::binary;
 use crate::collect::tree::Tree;
+use crate::collect::users;
 use crate::knowledge::toolkit::is_runtime;
 use crate::model::Host;
 use crate::model::host::{Engine, EngineKind, Entry, EntryWay, OwnProgram, RegisteredEngine, Registration};
@@ -171,18 +172,11 @@ fn overwritten(tree: &Tree, host: &Host) -> Vec<String> {
 /// A rootless docker reads `~/.config/docker/daemon.json` (docker's documentation, rootless mode, 2026-11). Only where
 /// one runs: homes of others may lie on a file server that is gone.
 fn rootless(tree: &Tree) -> Vec<String> {
-    let passwd = tree.read_text("/etc/passwd", LIMIT).ok().flatten().unwrap_or_default();
-    let home = |uid: &str| {
-        passwd.lines().find_map(|line| {
-            let mut fields = line.split(':').skip(2);
-            (fields.next()? == uid).then(|| fields.nth(2).map(str::to_owned))?
-        })
-    };
-    let users = names(tree, "/run/user", 1 << 12).unwrap_or_default();
-    let running = users.into_iter().filter(|uid| seems_there(tree, &format!("/run/user/{uid}/docker.sock")));
+    let running =
+        users::at_work(tree).into_iter().filter(|uid| seems_there(tree, &format!("/run/user/{uid}/docker.sock")));
     running
         .filter_map(|uid| {
-            let file = format!("{}/.config/docker/daemon.json", home(&uid)?);
+            let file = format!("{}/.config/docker/daemon.json", users::home(tree, uid)?);
             let text = tree.read_text(&file, LIMIT).ok().flatten().unwrap_or_default();
             let value: Value = serde_json::from_str(&text).unwrap_or_default();
             let is_ours = value.get("default-runtime").and_then(Value::as_str) == Some(RUNTIME_NAME);

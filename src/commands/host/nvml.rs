@@ -15,8 +15,10 @@ use crate::model::observed::NOT_STATED;
 use crate::model::{Host, Knowledge, Observed};
 use crate::report::recording;
 
-/// A GPU that sleeps takes seconds to answer, one that hangs never does.
+/// A GPU that sleeps takes seconds to answer, one that hangs never does. Before it the files may have taken their time:
+/// so long after its start `host` has all its answers, or does without.
 const PATIENCE: Duration = Duration::from_secs(4);
+const ALL: Duration = Duration::from_millis(4700);
 
 /// What the kernel calls this program and its children.
 const OWN_NAME: &str = "gpu-preflight";
@@ -53,7 +55,7 @@ pub(super) fn machine(common: &Common, tree: &Tree, knowledge: &Knowledge, told:
     let recording = recorded(file)?;
     let alone = is_all_there_is(common, told);
     let mut host = if alone { unseen() } else { setting::machine(common, tree, knowledge) };
-    let nvml = listen(&mut host, &recording).clone();
+    let nvml = listen(&mut host, &recording, Instant::now() + PATIENCE).clone();
     if alone {
         take_over(&nvml, &mut host);
         if let Some(architecture) = recording.architecture {
@@ -64,7 +66,8 @@ pub(super) fn machine(common: &Common, tree: &Tree, knowledge: &Knowledge, told:
 }
 
 /// Asks this machine's library, if it is to be asked.
-pub(super) fn ask(tree: &Tree, host: &mut Host, told: &Told<'_>, suspects: Option<&Suspects>) {
+/// `started`: when this program was asked.
+pub(super) fn ask(tree: &Tree, host: &mut Host, told: &Told<'_>, suspects: Option<&Suspects>, started: Instant) {
     let (Told::Library, Some(file)) = (told, library(host, "libnvidia-ml")) else { return };
     // One that asked in an earlier run and hangs in the driver cannot be ended: no other is to join it at every run.
     if let Some(suspects) = suspects.filter(|suspects| suspects.has(OWN_NAME)) {
@@ -73,7 +76,8 @@ pub(super) fn ask(tree: &Tree, host: &mut Host, told: &Told<'_>, suspects: Optio
             return;
         }
     }
-    let nvml = listen(host, &Library { file: file.as_ref() });
+    let by = (started + ALL).min(Instant::now() + PATIENCE);
+    let nvml = listen(host, &Library { file: file.as_ref() }, by);
     nvml.sees_all_processes = sees_all_processes(tree);
     let all = nvml.gpus.iter().flat_map(NvmlGpu::holders).filter_map(|process| process.pid);
     let pids: Vec<u32> = all.filter(|_| nvml.sees_all_processes).collect();
@@ -91,8 +95,8 @@ fn joins_an_earlier_run(host: &mut Host) -> bool {
 }
 
 /// What it says, which is added to the GPUs that files told of.
-fn listen<'h>(host: &'h mut Host, source: &dyn Source) -> &'h mut Nvml {
-    let nvml = source.read(Instant::now() + PATIENCE);
+fn listen<'h>(host: &'h mut Host, source: &dyn Source, by: Instant) -> &'h mut Nvml {
+    let nvml = source.read(by);
     if let Observed::Known(gpus) = &mut host.gpus {
         for gpu in gpus {
             let same = |other: &&NvmlGpu| other.pci.as_deref() == Some(gpu.pci.as_str());

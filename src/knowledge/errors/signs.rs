@@ -105,6 +105,7 @@ pub const SIGNS: &[Sign] = &[
     sign("wsl-toolkit-too-old-for-driver", "It is WSL, nvidia-smi shows a driver of 555 or newer, and the toolkit is older than 1.14.4.", &[HOST, "nvidia-ctk --version; ls /usr/lib/wsl/lib"]),
     sign("wsl-no-adapter", "nvidia-smi fails in WSL itself, and /dev/dxg is absent or useless.", &[HOST, "ls -l /dev/dxg; /usr/lib/wsl/lib/nvidia-smi", "wsl.exe --status"]),
     sign("jetson-use-runtime", "The machine is a Jetson, and it works with --runtime nvidia.", &[CONTAINER, "cat /etc/nv_tegra_release"]),
+    sign("docker-configuration-invalid", "dockerd --validate says what is wrong in it.", &[HOST, "dockerd --validate --config-file /etc/docker/daemon.json"]),
     sign("preflight-program-missing", "ls /usr/libexec/gpu-preflight shows no such file.", &["gpu-preflight status", "ls -l /usr/libexec/gpu-preflight"]),
     sign("preflight-program-unsound", "ldd names libraries of it; the one that install puts there has none.", &["gpu-preflight status", "ldd /usr/libexec/gpu-preflight/gpu-preflight-hook"]),
     sign("preflight-not-loaded", "The engine was reloaded or restarted last before the file was changed.", &["gpu-preflight status", "docker info -f '{{.DefaultRuntime}}'"]),

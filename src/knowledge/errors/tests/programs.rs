@@ -37,6 +37,10 @@ fn engines() {
             r#"Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]]"#,
             "toolkit-not-installed",
         ),
+        (
+            "unable to configure the Docker daemon with file /etc/docker/daemon.json: invalid character 'o' looking for beginning of object key string",
+            "docker-configuration-invalid",
+        ),
         ("failed to discover GPU vendor from CDI: no known GPU vendor found", "toolkit-not-installed"),
         ("docker: Error response from daemon: Unknown runtime specified nvidia.", "runtime-not-registered"),
         (

@@ -73,6 +73,21 @@ pub(super) const TEXTS: &[Text] = &[
         ..Text::PLAIN
     },
     Text {
+        name: "docker does not start with its configuration",
+        tells: &[&["unable to configure the docker daemon with file"]],
+        causes: &[
+            high(
+                "docker-configuration-invalid",
+                "dockerd does not read its file; the rest of the line says where it stops.",
+            ),
+            low(
+                "not-a-gpu-problem",
+                "Or an option stands in the file that dockerd does not know, or is given on its command line too.",
+            ),
+        ],
+        ..Text::PLAIN
+    },
+    Text {
         name: "docker has no driver for GPUs",
         tells: &[
             &["could not select device driver", "[[gpu"],
