@@ -46,7 +46,8 @@ need_cargo_deny() {
 # What links gpu-preflight for a glibc older than this machine's, as released; as wheels, a compiler's whole libraries
 # with them. `false` where there is no pip.
 need_zigbuild() {
-  local tools=${CARGO_TARGET_DIR:-target}/tools
+  # a directory of its own: pip puts nothing into one that has a bin already
+  local tools=${CARGO_TARGET_DIR:-target}/tools/zigbuild
   if ! command -v cargo-zigbuild >/dev/null; then
     if [ ! -x "$tools/bin/cargo-zigbuild" ]; then
       python3 -m pip --version >/dev/null 2>&1 || need pip=python3-pip || return 1
