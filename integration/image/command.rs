@@ -54,7 +54,10 @@ fn the_answer_comes_first_and_the_exit_code_follows_it() {
     let old = laid.end(&["--driver", "535.183.01"]);
     assert_eq!(old.code(), 1, "{old:?}");
     let first = old.stdout.lines().next().unwrap_or_default();
-    assert!(first.starts_with("FAIL  it will not work with driver 535.183.01: a framework was built for a newer CUDA"), "{first}");
+    assert!(
+        first.starts_with("FAIL  it will not work with driver 535.183.01: a framework was built for a newer CUDA"),
+        "{first}"
+    );
     for line in [
         "    found in    OCI layout, files read",
         "    frameworks  torch 2.11.0 (CUDA 13.0)",
