@@ -233,14 +233,19 @@ fn a_call_that_takes_its_time_is_an_error_where_the_gpu_cannot_have_been_asleep(
     };
     assert_eq!(severity(&late(), id), Severity::Warning, "it may be starting GPUs");
     assert_eq!(knowing(FromInside { in_use: true, ..FromInside::default() }), Severity::Error);
+    assert_eq!(knowing(FromInside { still_stuck: true, ..FromInside::default() }), Severity::Error);
     let worked = FromInside { nvml_worked: true, ..FromInside::default() };
-    assert_eq!(knowing(worked.clone()), Severity::Warning);
-    assert_eq!(knowing(FromInside { nvml_was_late: true, ..worked }), Severity::Error, "twice");
-    let never = FromInside { nvml_was_late: true, ..FromInside::default() };
-    assert_eq!(knowing(never), Severity::Warning, "so many GPUs may need so long each time");
-    let mut awake = late();
-    awake.host.sockets = Observed::Known(vec!["/run/nvidia-persistenced/socket".into()]);
-    assert_eq!(severity(&awake, id), Severity::Error);
+    assert_eq!(knowing(worked), Severity::Warning, "they may be asleep again");
+    let told = |persistent: &[bool]| {
+        let mut world = late();
+        let gpu = |on: &bool| NvmlGpu { persistent: Some(*on), ..NvmlGpu::default() };
+        world.host.nvml.as_mut().unwrap().gpus = persistent.iter().map(gpu).collect();
+        // the daemon runs, whatever its mode
+        world.host.sockets = Observed::Known(vec!["/run/nvidia-persistenced/socket".into()]);
+        severity(&world, id)
+    };
+    assert_eq!((told(&[]), told(&[true, false])), (Severity::Warning, Severity::Warning));
+    assert_eq!(told(&[true, true]), Severity::Error);
 }
 
 #[test]

@@ -56,9 +56,8 @@ pub fn judge(facts: &Facts<'_>) -> Vec<Judged> {
 }
 
 /// Checks that can be an error, and never are at these places: what they leave open there is no error left open.
-const NO_ERROR_AT: [(&str, &[Place]); 7] = [
+const NO_ERROR_AT: [(&str, &[Place]); 6] = [
     ("cgroup-lost-after-daemon-reload", &[Place::Hook, Place::Host]),
-    ("ecc-uncorrectable", &[Place::Healthcheck]),
     ("gpu-memory-occupied", &[Place::Host]),
     ("row-remap-failed", &[Place::Healthcheck]),
     ("capability-compute-missing", &[Place::Host]),

@@ -33,6 +33,10 @@ const ROUNDS: u32 = 50;
 /// Where descriptors have to be tried one by one, so many: a limit of millions is common and none is used up.
 const MOST_TRIED: u32 = 65_536;
 
+/// Enough for the nodes of many GPUs.
+#[cfg(feature = "cli")]
+const MOST_DESCRIPTORS: u64 = 4096;
+
 /// What a child said, and whether it came to its end.
 #[derive(Debug)]
 pub struct Answer {
@@ -175,6 +179,18 @@ impl Child {
     }
 }
 
+/// For a child that loads a library of the driver's. NVML asks the persistence daemon by RPC, whose code (SunRPC) makes a
+/// table with a place for each descriptor that the limit allows: at docker's usual 2^30 that takes 24 s and 52 GB
+/// (nvidia-container-toolkit issue 1053, 2025).
+#[cfg(feature = "cli")]
+pub fn few_descriptors() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, soft.min(MOST_DESCRIPTORS), hard);
+    }
+}
+
 /// No descriptors that belong to the engine, no core file, no life of its own.
 fn become_a_good_child(parent: Pid) {
     close_inherited();
@@ -299,6 +315,22 @@ mod tests {
 
     fn soon(milliseconds: u64) -> Instant {
         Instant::now() + Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    #[cfg(feature = "cli")]
+    fn a_library_finds_a_limit_that_it_can_make_tables_for() {
+        use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+        let answer = run(soon(5000), 64, |out| {
+            let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+            setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
+            few_descriptors();
+            let _ = write!(out, "{}", getrlimit(Resource::RLIMIT_NOFILE).unwrap().0);
+        })
+        .unwrap();
+        let limit: u64 = String::from_utf8(answer.bytes).unwrap().parse().unwrap();
+        assert!((1..=MOST_DESCRIPTORS).contains(&limit), "{limit}");
     }
 
     #[test]

@@ -38,8 +38,6 @@ pub struct Remembered {
     pub nodes: Vec<String>,
     /// NVML answered since, or its library was of the kernel module's version.
     pub nvml_worked: bool,
-    /// It did not come back when it was last asked.
-    pub nvml_was_late: bool,
     /// A process that asked the driver and could not be ended then: its number, and when it started.
     pub stuck: Option<(i32, u64)>,
 }

@@ -1,6 +1,7 @@
 //! Does CUDA start? Asked by a real `cuInit`, where somebody wants that: only a code that was really seen is judged, and
 //! each has one cause.
 
+use super::nvml::hung::may_sleep;
 use super::uvm::{Cause, cause};
 use crate::checks::not_applicable;
 use crate::knowledge::cuda::codes;
@@ -58,8 +59,13 @@ fn does_not_start(facts: &Facts<'_>) -> Judgement {
             answered(severity, CODE, *code)
         }
         CudaStart::NotLoaded(why) => Failure::new(Severity::Error, NO_LIBRARY).foreign("why", why),
-        CudaStart::Late => Failure::new(Severity::Error, HUNG),
-        CudaStart::Died => Failure::new(Severity::Error, DIED),
+        // It starts the GPUs that sleep, as NVML does.
+        CudaStart::Late => Failure::new(if may_sleep(facts) { Severity::Warning } else { Severity::Error }, HUNG),
+        // From inside it may be a library that the container's environment has CUDA load.
+        CudaStart::Died => {
+            let inside = facts.place == Place::Healthcheck;
+            Failure::new(if inside { Severity::Warning } else { Severity::Error }, DIED)
+        }
         CudaStart::NotAsked(why) => return Err(Unknown::new("host.cuda_start", "cuInit", why)),
     };
     failure.saw("host.cuda_start", format!("{start:?}"), "cuInit").found()
@@ -106,8 +112,6 @@ mod tests {
             CudaStart::Answered(999),
             CudaStart::Answered(NO_DEVICE),
             CudaStart::NotLoaded("libcuda.so.1: cannot open shared object file".into()),
-            CudaStart::Late,
-            CudaStart::Died,
         ] {
             assert_eq!(with(Some(start)).short(ID).severity, Severity::Error);
         }
@@ -129,6 +133,21 @@ mod tests {
             assert_eq!(machine.failure(ID).severity, Severity::Error, "{code}");
         }
         with(Some(CudaStart::NotAsked("no process could be made".into()))).unknown(ID);
+    }
+
+    #[test]
+    fn one_that_starts_gpus_takes_its_time_and_one_that_ends_may_have_been_ended() {
+        for (start, inside, on_the_machine) in [
+            (CudaStart::Late, Severity::Warning, Severity::Warning),
+            (CudaStart::Died, Severity::Warning, Severity::Error),
+        ] {
+            let world = with(Some(start));
+            assert_eq!(world.short(ID).severity, inside);
+            assert_eq!(World { place: Place::Host, ..world }.short(ID).severity, on_the_machine);
+        }
+        let mut awake = with(Some(CudaStart::Late));
+        awake.container.inside = Some(FromInside { in_use: true, ..FromInside::default() });
+        assert_eq!(awake.short(ID).severity, Severity::Error);
     }
 
     #[test]

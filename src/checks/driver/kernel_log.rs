@@ -9,7 +9,7 @@ use crate::model::observed::NO_LOG_FILE;
 use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
 
 use super::nvidia_loaded;
-use super::nvml::named;
+use super::nvml::{named, silent};
 
 /// Checks of this file.
 pub(super) const CHECKS: &[Check] = &[
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Error],
+        severities: &[Severity::Error, Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
         judge: fallen_off_bus,
     },
@@ -101,15 +101,23 @@ fn logged(facts: &Facts<'_>) -> Result<Option<Vec<Xid>>, Unknown> {
 
 fn fallen_off_bus(facts: &Facts<'_>) -> Judgement {
     let is_lost = |gpu: &&NvmlGpu| gpu.trouble.as_ref().and_then(NvmlTrouble::code) == Some(GPU_IS_LOST);
-    let lost: Vec<&NvmlGpu> = facts.host.nvml.iter().flat_map(|nvml| &nvml.gpus).filter(is_lost).collect();
-    if !lost.is_empty() {
-        return Failure::new(Severity::Error, CHECKS[0].messages[1])
+    if let Some(nvml) = &facts.host.nvml
+        && let lost = silent::gpus(facts, nvml)?.into_iter().filter(is_lost).collect::<Vec<_>>()
+        && !lost.is_empty()
+    {
+        return Failure::new(silent::severity(facts, nvml), CHECKS[0].messages[1])
             .arg("gpus", named(&lost))
             .saw("host.nvml.gpus", said(GPU_IS_LOST), "NVML")
             .found();
     }
     let Some(all) = logged(facts)? else { return not_applicable() };
-    let fallen: Vec<&str> = all.iter().filter(|x| x.number == OFF_THE_BUS).map(|x| x.gpu.as_str()).collect();
+    // one that answers now was brought back since
+    let answers = |gpu: &str| {
+        let mut answering = facts.host.nvml.iter().flat_map(|nvml| nvml.answering());
+        answering.any(|other| other.pci.as_deref().is_some_and(|pci| pci.starts_with(gpu)))
+    };
+    let fallen = all.iter().filter(|x| x.number == OFF_THE_BUS).map(|x| x.gpu.as_str());
+    let fallen: Vec<&str> = fallen.filter(|gpu| !answers(gpu)).collect();
     if fallen.is_empty() {
         return Ok(Outcome::Pass);
     }
@@ -213,8 +221,25 @@ mod tests {
         inside.place = Place::Healthcheck;
         inside.host.nvml = Some(nvml(GPU_IS_LOST));
         assert_eq!(inside.failure("gpu-fallen-off-bus").severity, Severity::Error);
+        let well = |index| NvmlGpu { index, minor: Some(index), ..NvmlGpu::default() };
+        let mut several = World::cdi(2);
+        several.place = Place::Healthcheck;
+        several.host.nvml = Some(Nvml { gpus: [nvml(GPU_IS_LOST).gpus, vec![well(0)]].concat(), ..Nvml::default() });
+        assert_eq!(several.failure("gpu-fallen-off-bus").severity, Severity::Warning, "one is left");
+        several.host.nvml.as_mut().unwrap().gpus.push(well(1));
+        several.silent("gpu-fallen-off-bus");
         inside.host.nvml = Some(nvml(999));
         inside.silent("gpu-fallen-off-bus");
+    }
+
+    #[test]
+    fn a_gpu_that_answers_now_was_brought_back() {
+        let mut world = logging(&[LOAD, FALLEN]);
+        let gpu = |pci: &str| NvmlGpu { pci: Some(pci.to_owned()), ..NvmlGpu::default() };
+        world.host.nvml = Some(Nvml { gpus: vec![gpu("0000:01:00.0")], ..Nvml::default() });
+        world.failure("gpu-fallen-off-bus");
+        world.host.nvml = Some(Nvml { gpus: vec![gpu("0000:09:00.0")], ..Nvml::default() });
+        world.silent("gpu-fallen-off-bus");
     }
 
     #[test]

@@ -11,10 +11,10 @@ use crate::model::{Facts, Unknown};
 pub(super) mod fabric;
 pub(super) mod ghost;
 mod holders;
-mod hung;
+pub(super) mod hung;
 pub(super) mod licence;
 mod memory;
-mod silent;
+pub(super) mod silent;
 
 const UNHEALTHY: &str = "{bad} does not answer ({why}), and the other {good} do";
 const NONE_ANSWERS: &str = "no GPU answers: {bad} ({why})";
@@ -136,7 +136,7 @@ pub(super) const CHECKS: &[Check] = &[
                 command: None,
             },
         ],
-        severities: &[Severity::Error, Severity::Warning],
+        severities: &[Severity::Warning],
         places: &[Place::Host, Place::Healthcheck],
         judge: memory::ecc_uncorrectable,
     },

@@ -47,7 +47,7 @@ pub use hook::{Called, Inside};
 pub use inside::{own_environment, read_inside};
 #[cfg(feature = "cli")]
 pub use locate::{Located, by_word};
-pub use neighbours::{has_gpu_open, other_users};
+pub use neighbours::{has_all_gpus_open, other_users};
 #[cfg(feature = "cli")]
 pub use of_image::of_image;
 pub use opening::try_nodes;

@@ -28,21 +28,27 @@ fn identity(own: &Tree, pid: &str) -> Option<Vec<String>> {
     Some(status.lines().filter(is_of_it).map(|line| line.trim_end().to_owned()).collect())
 }
 
-/// Some process, this program's own apart, has one of the GPUs' nodes open. Those that may not be looked into do not
+/// Each of the GPUs' nodes is open in some process, this program's own apart. Those that may not be looked into do not
 /// count.
-pub fn has_gpu_open(own: &Tree, nodes: &[ContainerNode]) -> bool {
-    let gpus: Vec<&str> =
+pub fn has_all_gpus_open(own: &Tree, nodes: &[ContainerNode]) -> bool {
+    let mut closed: Vec<&str> =
         nodes.iter().map(|node| node.path.as_str()).filter(|path| Majors::gpu_minor(path).is_some()).collect();
+    if closed.is_empty() {
+        return false;
+    }
     let name = |pid: &str| own.read_text(&format!("/proc/{pid}/comm"), 64).ok().flatten();
     let mine = name("self");
-    let leads_to_gpu = |link: &str| gpus.iter().any(|gpu| link.ends_with(gpu));
-    processes(own).iter().take(MOST).filter(|pid| name(pid) != mine).any(|pid| {
+    for pid in processes(own).iter().take(MOST).filter(|pid| name(pid) != mine) {
         let descriptors = own.list(&format!("/proc/{pid}/fd"), MOST_OPEN).ok().flatten().unwrap_or_default();
-        descriptors.iter().any(|descriptor| {
+        for descriptor in descriptors {
             let link = own.link(&format!("/proc/{pid}/fd/{}", descriptor.display())).ok().flatten();
-            link.is_some_and(|link| leads_to_gpu(&link.to_string_lossy()))
-        })
-    })
+            closed.retain(|gpu| !link.as_ref().is_some_and(|link| link.to_string_lossy().ends_with(gpu)));
+        }
+        if closed.is_empty() {
+            return true;
+        }
+    }
+    false
 }
 
 fn processes(own: &Tree) -> Vec<String> {
@@ -88,7 +94,8 @@ mod tests {
     fn a_gpu_in_use_shows_by_an_open_node_of_somebody_elses() {
         let dir = tempfile::tempdir().unwrap();
         let gpu = ContainerNode { path: "/dev/nvidia0".into(), ..ContainerNode::default() };
-        let in_use = || has_gpu_open(&Tree::open(dir.path(), Kind::Host).unwrap(), std::slice::from_ref(&gpu));
+        let of = |gpus: &[ContainerNode]| has_all_gpus_open(&Tree::open(dir.path(), Kind::Host).unwrap(), gpus);
+        let in_use = || of(std::slice::from_ref(&gpu));
         process(dir.path(), "self", "gpu-preflight", 0, "");
         process(dir.path(), "1", "app", 0, "");
         process(dir.path(), "7", "gpu-preflight", 0, "");
@@ -96,6 +103,8 @@ mod tests {
         symlink("/dev/nvidiactl", dir.path().join("proc/1/fd/3")).unwrap();
         assert!(!in_use(), "this program's own, and the control node alone");
         symlink("/dev/nvidia0", dir.path().join("proc/1/fd/4")).unwrap();
-        assert!(in_use());
+        assert!(in_use() && !of(&[]));
+        let other = ContainerNode { path: "/dev/nvidia1".into(), ..ContainerNode::default() };
+        assert!(!of(&[gpu.clone(), other]), "the other one may be asleep");
     }
 }

@@ -14,6 +14,7 @@ const LIMIT: usize = 4096;
 /// Starts CUDA by this library: a path, or a name that the loader looks for.
 pub fn start(file: &OsStr, deadline: Instant) -> CudaStart {
     let answer = child::run(deadline, LIMIT, |out| {
+        child::few_descriptors();
         // nobody who could hear of it
         let _ = out.write_all(&serde_json::to_vec(&call(file)).unwrap_or_default());
     });

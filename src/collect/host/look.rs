@@ -41,15 +41,13 @@ pub(super) fn names_if_there(tree: &Tree, path: &str, limit: usize) -> Result<Op
     Ok(names.map(|names| names.into_iter().filter_map(|name| name.into_string().ok()).collect()))
 }
 
-/// The processes of a program's name, by pid; `None`: no process shows at all.
+/// The processes of a program's name, by pid; `None`: none shows, and not all processes do (`hidepid`).
 pub(super) fn processes(tree: &Tree, name: &str) -> Option<Vec<String>> {
     let mut pids = names(tree, "/proc", 1 << 20).ok()?;
     pids.retain(|pid| pid.bytes().all(|b| b.is_ascii_digit()));
-    if pids.is_empty() {
-        return None;
-    }
+    let all_show = pids.iter().any(|pid| pid == "1");
     pids.retain(|pid| short(tree, &format!("/proc/{pid}/comm")).ok().flatten().is_some_and(|comm| comm == name));
-    Some(pids)
+    (all_show || !pids.is_empty()).then_some(pids)
 }
 
 /// What stands behind the last dot of a name.

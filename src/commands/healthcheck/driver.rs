@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Wish;
 use crate::checks::nodes::role::CONTROL;
-use crate::collect::container::has_gpu_open;
+use crate::collect::container::has_all_gpus_open;
 use crate::collect::remembered::{Remembered, began};
 use crate::collect::tree::Tree;
 use crate::model::container::{Access, Refusal};
@@ -34,8 +34,14 @@ pub(super) fn ask(
         // One more would only join it: a container has room for so many processes, and they are its own.
         let trouble = Some(NvmlTrouble::Late("an earlier call".to_owned()));
         host.nvml = Some(Nvml { trouble, ..Nvml::default() });
-        look_who_uses_it(own, container);
+        if let Some(inside) = &mut container.inside {
+            inside.still_stuck = true;
+        }
         return before.stuck;
+    }
+    if hangs(container) {
+        look_who_uses_it(own, container);
+        return None;
     }
     let begun = Instant::now();
     host.nvml = library(wish, host, container, "libnvidia-ml").map(|file| (driver.nvml)(&file, deadline));
@@ -62,9 +68,15 @@ pub(super) fn ask(
     Some((pid, began(own, pid)?))
 }
 
+/// Whoever opens one of its nodes does not come back.
+fn hangs(container: &Container) -> bool {
+    let nodes = container.devices.seen().map(Vec::as_slice).unwrap_or_default();
+    nodes.iter().any(|node| node.access == Access::Refused(Refusal::Hangs))
+}
+
 /// Whether the GPUs are awake, so that whoever asks has not to wait for them.
 fn look_who_uses_it(own: &Tree, container: &mut Container) {
-    let in_use = container.devices.seen().is_some_and(|nodes| has_gpu_open(own, nodes));
+    let in_use = container.devices.seen().is_some_and(|nodes| has_all_gpus_open(own, nodes));
     if let Some(inside) = &mut container.inside {
         inside.in_use = in_use;
     }
@@ -75,9 +87,6 @@ fn look_who_uses_it(own: &Tree, container: &mut Container) {
 fn library(wish: &Wish, host: &Host, container: &Container, name: &str) -> Option<PathBuf> {
     host.driver.version.seen()?.as_ref()?;
     let nodes = container.devices.seen()?;
-    if nodes.iter().any(|node| node.access == Access::Refused(Refusal::Hangs)) {
-        return None;
-    }
     nodes.iter().find(|node| node.path == CONTROL && node.access == Access::Granted)?;
     let library = host.driver.libraries.seen()?.iter().find(|l| l.name == name && l.current);
     let below = wish.host_root.is_some() || !matches!(host.driver.root.path.as_str(), "" | "/");

@@ -16,7 +16,6 @@ use crate::collect::remembered::{Memory, Remembered};
 use crate::collect::tree::{Kind, Tree};
 use crate::commands::hook::configuration;
 use crate::model::container::{Access, FromInside, Refusal};
-use crate::model::host::NvmlTrouble;
 use crate::model::{Container, Facts, Host, Image, Knowledge, Observed, Place, Unseen, Verdict};
 use crate::policy::{self, Mode};
 use crate::report::health;
@@ -55,7 +54,6 @@ fn look(wish: &Wish, driver: Option<&Driver<'_>>, deadline: Instant) -> Result<(
     container.inside = Some(FromInside {
         had: before.nodes.clone(),
         nvml_worked: before.nvml_worked,
-        nvml_was_late: before.nvml_was_late,
         min_free_memory: wish.min_free_memory,
         wants_cuda: wish.cuda,
         ..FromInside::default()
@@ -132,11 +130,9 @@ fn try_the_nodes(wish: &Wish, root: &Path, own: &Tree, host: &Host, container: &
 fn after(before: &Remembered, host: &Host, container: &Container, stuck: Option<(i32, u64)>) -> Remembered {
     let (Some(inside), Some(devices)) = (&container.inside, container.devices.seen()) else { return before.clone() };
     let answered = host.nvml.as_ref().is_some_and(|nvml| nvml.driver.is_some());
-    let was_late = host.nvml.as_ref().map(|nvml| matches!(nvml.trouble, Some(NvmlTrouble::Late(_))));
     Remembered {
         nodes: inside.with(devices),
         nvml_worked: before.nvml_worked || answered || (host.nvml.is_none() && libraries_fit(host)),
-        nvml_was_late: was_late.unwrap_or(before.nvml_was_late),
         stuck,
     }
 }

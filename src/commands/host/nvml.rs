@@ -178,7 +178,8 @@ fn library(host: &Host, name: &str) -> Option<String> {
     let root = host.driver.root.path.trim_end_matches('/');
     let file = host.driver.libraries.seen().into_iter().flatten().find(|l| l.name == name && l.current);
     Some(match file {
-        Some(library) if !root.is_empty() => library.path.clone(),
+        // NixOS: programs are led there by themselves, and the loader knows nothing of it
+        Some(library) if !root.is_empty() || library.path.starts_with("/run/opengl-driver/") => library.path.clone(),
         _ => format!("{name}.so.1"),
     })
 }

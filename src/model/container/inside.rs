@@ -10,9 +10,9 @@ pub struct FromInside {
     pub had: Vec<String>,
     /// NVML answered at some time since its start, or its library was of the kernel module's version.
     pub nvml_worked: bool,
-    /// When NVML was last asked it did not come back.
-    pub nvml_was_late: bool,
-    /// A process of the container's has the node of a GPU open, which is awake then.
+    /// A process that asked the driver at an earlier check could not be ended, and is still there.
+    pub still_stuck: bool,
+    /// Processes of the container's have the nodes of all its GPUs open, which are awake then.
     pub in_use: bool,
     /// Another user than this one runs programs in the container, or may.
     pub has_other_users: bool,

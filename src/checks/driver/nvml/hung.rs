@@ -4,7 +4,7 @@ use crate::checks::nodes::expect::subject;
 use crate::checks::not_applicable;
 use crate::model::check::{Failure, Judgement, Outcome, Place, Severity};
 use crate::model::container::{Access, FromInside, Refusal};
-use crate::model::host::NvmlTrouble;
+use crate::model::host::{Majors, NvmlTrouble};
 use crate::model::{Facts, Unknown};
 
 pub(super) const HUNG: &str = "{call} of NVML did not come back in time";
@@ -17,7 +17,9 @@ pub(super) fn hung(facts: &Facts<'_>) -> Judgement {
     }
     let devices = facts.container.devices.seen().map(Vec::as_slice).unwrap_or_default();
     if let Some(node) = devices.iter().find(|node| node.access == Access::Refused(Refusal::Hangs)) {
-        return Failure::new(Severity::Error, OPENING)
+        // To open a GPU's node starts the GPU, and to close it waits for that; the others start nothing.
+        let may_be_well = Majors::gpu_minor(&node.path).is_some() && may_sleep(facts);
+        return Failure::new(if may_be_well { Severity::Warning } else { Severity::Error }, OPENING)
             .arg("call", &node.path)
             .saw("container.devices", format!("{}: no answer", node.path), "the kernel")
             .found();
@@ -39,15 +41,13 @@ pub(super) fn hung(facts: &Facts<'_>) -> Judgement {
     Failure::new(severity, message).arg("call", call).saw("host.nvml.trouble", call, "NVML").found()
 }
 
-/// Without the persistence daemon the driver starts every GPU anew for the first who asks, a second or more for each, and
-/// nobody can tell a machine that is slow from one that is stuck.
-fn may_sleep(facts: &Facts<'_>) -> bool {
-    const DAEMON: &str = "/run/nvidia-persistenced/socket";
-    let runs = facts.host.sockets.seen().is_some_and(|all| all.iter().any(|socket| socket == DAEMON));
-    !runs && !facts.container.inside.as_ref().is_some_and(is_stuck)
-}
-
-/// What the container uses is awake; and what answered in time once does so again, at the second time of asking at least.
-fn is_stuck(inside: &FromInside) -> bool {
-    inside.in_use || (inside.nvml_worked && inside.nvml_was_late)
+/// Without persistence mode the driver starts every GPU anew for the first who asks, a second or more for each, every
+/// time, and nobody can tell a machine that is slow from one that is stuck. NVML's first calls start none, and that it
+/// answered once tells nothing of the next time. The persistence daemon's socket tells nothing either: Debian's and
+/// Ubuntu's packages start it with `--no-persistence-mode` (their nvidia-persistenced.service, 2026-11).
+pub(in crate::checks::driver) fn may_sleep(facts: &Facts<'_>) -> bool {
+    let told = || facts.host.nvml.iter().flat_map(|nvml| &nvml.gpus).filter_map(|gpu| gpu.persistent);
+    let all_stay_awake = told().next().is_some() && told().all(|persistent| persistent);
+    let is_stuck = |inside: &FromInside| inside.in_use || inside.still_stuck;
+    !all_stay_awake && !facts.container.inside.as_ref().is_some_and(is_stuck)
 }

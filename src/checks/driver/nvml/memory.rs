@@ -16,23 +16,25 @@ pub(super) const TOO_FULL: &str = "no GPU has {wanted} MiB of free memory; {gpus
 pub(super) const FULL: &str = "{gpus}: less than {wanted} MiB of memory are free";
 pub(super) const OCCUPIED: &str = "{gpu}: {used} of {total} MiB of memory are in use{by}{others}";
 
-/// That memory had faults is no reason to kill a container that works on it, and none that a new start takes away.
-fn of_a_fault(facts: &Facts<'_>) -> Severity {
-    if facts.place == Place::Healthcheck { Severity::Warning } else { Severity::Error }
-}
-
+/// The program that met the error was ended. GPUs with error containment (A100 and newer) work on without a reset, and the
+/// count stays until there is one.
 pub(super) fn ecc_uncorrectable(facts: &Facts<'_>) -> Judgement {
     about(
         facts,
         ECC,
-        of_a_fault(facts),
+        Severity::Warning,
         |gpu| gpu.uncorrectable.is_some_and(|count| count > 0),
         |failure, gpu| failure.arg("count", gpu.uncorrectable.unwrap_or_default()),
     )
 }
 
 pub(super) fn remap_failed(facts: &Facts<'_>) -> Judgement {
-    about(facts, REMAP_FAILED, of_a_fault(facts), |gpu| gpu.remap_failed == Some(true), plain)
+    let has_failed = |gpu: &NvmlGpu| gpu.remap_failed == Some(true);
+    // That memory has a fault is no reason to kill a container that works on it, and none that a new start takes away; a
+    // machine has other GPUs.
+    let all = facts.host.nvml.as_ref().is_some_and(|nvml| nvml.gpus.iter().all(has_failed));
+    let severity = if all && facts.place == Place::Host { Severity::Error } else { Severity::Warning };
+    about(facts, REMAP_FAILED, severity, has_failed, plain)
 }
 
 pub(super) fn remap_pending(facts: &Facts<'_>) -> Judgement {

@@ -8,7 +8,7 @@ use crate::model::{Facts, Unknown};
 
 /// The GPUs that do not answer. NVML counts all GPUs of the machine, and refuses to speak of those that a container or a
 /// user was not given.
-pub(super) fn gpus<'f>(facts: &Facts<'_>, nvml: &'f Nvml) -> Result<Vec<&'f NvmlGpu>, Unknown> {
+pub(in crate::checks::driver) fn gpus<'f>(facts: &Facts<'_>, nvml: &'f Nvml) -> Result<Vec<&'f NvmlGpu>, Unknown> {
     let is_refused = |gpu: &NvmlGpu| gpu.trouble.as_ref().and_then(NvmlTrouble::code) == Some(NO_PERMISSION);
     let mut silent: Vec<&NvmlGpu> = nvml.gpus.iter().filter(|gpu| gpu.trouble.is_some() && !is_refused(gpu)).collect();
     if facts.place == Place::Healthcheck {
@@ -23,7 +23,7 @@ pub(super) fn gpus<'f>(facts: &Facts<'_>, nvml: &'f Nvml) -> Result<Vec<&'f Nvml
 }
 
 /// A container that has GPUs left which answer is not killed for the others.
-pub(super) fn severity(facts: &Facts<'_>, nvml: &Nvml) -> Severity {
+pub(in crate::checks::driver) fn severity(facts: &Facts<'_>, nvml: &Nvml) -> Severity {
     let some_left = facts.place == Place::Healthcheck && nvml.answering().next().is_some();
     if some_left { Severity::Warning } else { Severity::Error }
 }

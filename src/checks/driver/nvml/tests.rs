@@ -36,8 +36,8 @@ fn nobody_asked_and_all_is_well() {
 fn each_defect_has_its_own_name() {
     type Spoil = fn(&mut NvmlGpu);
     let spoil: [(&str, Spoil, Severity); 9] = [
-        ("ecc-uncorrectable", |gpu| gpu.uncorrectable = Some(2), Severity::Error),
-        ("row-remap-failed", |gpu| gpu.remap_failed = Some(true), Severity::Error),
+        ("ecc-uncorrectable", |gpu| gpu.uncorrectable = Some(2), Severity::Warning),
+        ("row-remap-failed", |gpu| gpu.remap_failed = Some(true), Severity::Warning),
         ("row-remap-pending", |gpu| gpu.remap_pending = Some(true), Severity::Warning),
         ("page-retirement-pending", |gpu| gpu.retirement_pending = Some(true), Severity::Warning),
         (
@@ -85,8 +85,8 @@ fn a_reset_is_asked_for_and_a_call_that_hangs_is_named() {
         let expected = if is_late { Severity::Warning } else { Severity::Error };
         assert_eq!(world.failure("driver-call-hung").severity, expected, "GPUs may sleep");
         let mut awake = world.clone();
-        awake.host.sockets = crate::model::Observed::Known(vec!["/run/nvidia-persistenced/socket".into()]);
-        assert_eq!(awake.failure("driver-call-hung").severity, Severity::Error);
+        awake.host.nvml.as_mut().unwrap().gpus = vec![gpu(0)];
+        assert_eq!(awake.failure("driver-call-hung").severity, Severity::Error, "persistence mode is on");
     }
     let broken = machine(|nvml| {
         nvml.gpus.clear();

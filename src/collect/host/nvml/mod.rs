@@ -51,7 +51,11 @@ enum Said {
 
 impl Source for Library<'_> {
     fn read(&self, deadline: Instant) -> Nvml {
-        match child::run(deadline, LIMIT, |out| library::talk(self.file, &mut |said| say(out, said))) {
+        let told = child::run(deadline, LIMIT, |out| {
+            child::few_descriptors();
+            library::talk(self.file, &mut |said| say(out, said));
+        });
+        match told {
             Ok(mut answer) => heard(&mut answer, Instant::now() >= deadline),
             Err(error) => Nvml {
                 trouble: Some(NvmlTrouble::NotAsked(format!("no process could be made ({:?})", error.kind()))),
