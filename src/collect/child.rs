@@ -179,7 +179,7 @@ impl Child {
     }
 }
 
-/// For a child that loads a library of the driver's. NVML asks the persistence daemon by RPC, whose code (SunRPC) makes a
+/// For a child that loads a library of the driver's. NVML asks the persistence daemon by RPC, whose code (`SunRPC`) makes a
 /// table with a place for each descriptor that the limit allows: at docker's usual 2^30 that takes 24 s and 52 GB
 /// (nvidia-container-toolkit issue 1053, 2025).
 #[cfg(feature = "cli")]

@@ -4,7 +4,7 @@ use crate::checks::nodes::expect::{Subject, subject};
 use crate::checks::nodes::role::list;
 use crate::checks::not_applicable;
 use crate::knowledge::nvml::{GPU_IS_LOST, said};
-use crate::model::host::{NvmlGpu, NvmlTrouble};
+use crate::model::host::{Nvml, NvmlGpu, NvmlTrouble};
 use crate::model::observed::NO_LOG_FILE;
 use crate::model::{Action, Check, Facts, Failure, Judgement, Outcome, Place, Severity, Step, Unknown};
 
@@ -113,7 +113,7 @@ fn fallen_off_bus(facts: &Facts<'_>) -> Judgement {
     let Some(all) = logged(facts)? else { return not_applicable() };
     // one that answers now was brought back since
     let answers = |gpu: &str| {
-        let mut answering = facts.host.nvml.iter().flat_map(|nvml| nvml.answering());
+        let mut answering = facts.host.nvml.iter().flat_map(Nvml::answering);
         answering.any(|other| other.pci.as_deref().is_some_and(|pci| pci.starts_with(gpu)))
     };
     let fallen = all.iter().filter(|x| x.number == OFF_THE_BUS).map(|x| x.gpu.as_str());
