@@ -114,6 +114,10 @@ impl Drop for Podman {
     fn drop(&mut self) {
         self.podman(&["rm", "--force", "--all", "--time=0"]);
         self.podman(&["rmi", "--force", "--all"]);
+        if !self.user.is_empty() {
+            // ends the process that keeps the user's namespace
+            self.podman(&["system", "migrate"]);
+        }
         for hierarchy in std::fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
             let _ = std::fs::remove_dir(hierarchy.path().join("libpod_parent"));
         }
