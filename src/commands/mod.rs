@@ -61,7 +61,7 @@ mod entry {
         start_logging(cli.common.verbose);
         let (name, result) = match &cli.command {
             Command::Hook { .. } => return tried(&args),
-            Command::Healthcheck(asked) => ("healthcheck", super::healthcheck::run(asked, &cli.common)),
+            Command::Healthcheck(asked) => ("healthcheck", Ok(super::healthcheck::run(asked, &cli.common))),
             Command::Host(asked) => ("host", super::host::run(asked, &cli.common)),
             Command::Container { target } => ("container", super::container::run(target, &cli.common)),
             Command::Image(asked) => ("image", super::image::run(asked, &cli.common)),

@@ -19,7 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
         messages: &[
             "the NVIDIA driver is not loaded: {gpus} on the bus, no nvidia module in the kernel",
             "no NVIDIA driver is installed: {gpus} on the bus, no nvidia module in the kernel or on disk, no libcuda",
-            "no driver serves {node} (c {number}): it is not loaded, or was unloaded or loaded anew since the container's start",
+            "no driver serves {node} ({number}): it is not loaded, or was unloaded or loaded anew since the container's start",
         ],
         remedy: &[
             Step {
@@ -106,11 +106,14 @@ fn unserved(facts: &Facts<'_>) -> Result<Option<Failure>, Unknown> {
     let is_right = |node: &ContainerNode| majors.of(&node.path).is_none_or(|major| major == node.major);
     let unserved = |node: &&ContainerNode| node.access == Access::Refused(Refusal::NoDriver) && is_right(node);
     let broken: Vec<&ContainerNode> = devices.iter().filter(unserved).collect();
-    let Some(first) = broken.first() else { return Ok(None) };
+    if broken.is_empty() {
+        return Ok(None);
+    }
+    let numbers: Vec<String> = broken.iter().map(|node| format!("c {}:{}", node.major, node.minor)).collect();
     let names = list(broken.iter().map(|node| node.path.as_str()));
     let failure = Failure::new(weight(facts, &broken, devices)?, CHECKS[0].messages[2])
         .arg("node", &names)
-        .arg("number", format!("{}:{}", first.major, first.minor))
+        .arg("number", list(numbers.iter().map(String::as_str)))
         .only(&[Action::LoadModule])
         .saw("container.devices", format!("{names}: no such device"), "the kernel's answer");
     Ok(Some(failure))
