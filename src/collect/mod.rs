@@ -13,6 +13,7 @@ pub mod knowledge;
 mod loader;
 mod paths;
 pub mod policy;
+mod process_stat;
 pub mod rehearsal;
 pub mod remembered;
 #[cfg(test)]

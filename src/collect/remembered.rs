@@ -13,6 +13,7 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, fstat};
 use serde::{Deserialize, Serialize};
 
+use super::process_stat::Stat;
 use super::tree::Tree;
 
 const LIMIT: usize = 16 << 10;
@@ -118,10 +119,8 @@ fn root_mount() -> Option<u64> {
 /// When a process started, in the kernel's ticks; `None`: there is none, or it has ended.
 pub fn began(own: &Tree, pid: i32) -> Option<u64> {
     let stat = own.read_text(&format!("/proc/{pid}/stat"), 4096).ok().flatten()?;
-    // The name, in brackets, may contain anything; the 22nd field is the start (proc(5)).
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    let state = fields.next()?;
-    fields.nth(18)?.parse().ok().filter(|_| !matches!(state, "Z" | "X"))
+    let stat = Stat::parse(&stat)?;
+    (!matches!(stat.state, "Z" | "X")).then_some(stat.started)
 }
 
 /// What the last mount on `/` is made of: the part of a file system, and with overlayfs the layer that is the container's

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
+use crate::collect::process_stat::Stat;
 use crate::collect::tree::{Kind, Tree};
 
 /// Whoever is woken so long after the deadline was not run in between, nor was the child: its cgroup was frozen, as by
@@ -24,11 +25,7 @@ fn could_not_run(child: Pid, waited: Duration) -> bool {
         .ok()
         .and_then(|proc| proc.read_text(&format!("{child}/stat"), 4096).ok().flatten())
         .unwrap_or_default();
-    // The name, in brackets, may contain anything. State, 10 numbers, and the ticks that it ran, 100 a second (proc(5)).
-    let Some((_, fields)) = stat.rsplit_once(") ") else { return false };
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let ticks = |place: usize| fields.get(place).and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or_default();
-    fields.first() == Some(&"R") && Duration::from_millis(10 * (ticks(11) + ticks(12))) * 2 < waited
+    Stat::parse(&stat).is_some_and(|stat| stat.state == "R" && stat.ran * 2 < waited)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 use std::time::{Duration, Instant};
 
 use super::look::{fact, names_if_there, short};
+use crate::collect::process_stat::Stat;
 use crate::collect::tree::Tree;
 use crate::knowledge::driver_functions::{is_of_driver, of_stack};
 use crate::model::host::StuckProcess;
@@ -45,7 +46,7 @@ struct Suspect {
 /// Which process it is and how often it has given the processor away: the same twice means that it did not run.
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
-    started: String,
+    started: u64,
     switches: Option<String>,
 }
 
@@ -115,7 +116,7 @@ fn look(tree: &Tree, pid: u32) -> Result<Option<Suspect>, Unseen> {
     let of = |name: &str| format!("{PROCESSES}/{pid}/{name}");
     // what has ended in the meantime is no trouble, and what may not be seen (hidepid) sleeps for all that is known
     let Ok(Some(stat)) = short(tree, &of("stat")) else { return Ok(None) };
-    let Some((name, started)) = sleeping(&stat) else { return Ok(None) };
+    let Some(Stat { name, started, .. }) = Stat::parse(&stat).filter(|stat| stat.state == "D") else { return Ok(None) };
     let function = match tree.read_text(&of("stack"), STACK) {
         Ok(Some(stack)) if !stack.trim().is_empty() => of_stack(&stack).map(str::to_owned),
         stack => match short(tree, &of("wchan")) {
@@ -131,18 +132,8 @@ fn look(tree: &Tree, pid: u32) -> Result<Option<Suspect>, Unseen> {
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
         Some(line.trim().to_owned())
     });
-    let run = Run { started: started.to_owned(), switches };
+    let run = Run { started, switches };
     Ok(function.map(|function| Suspect { process: StuckProcess { pid, name: name.to_owned(), function }, run }))
-}
-
-/// Name and time of start of a process in state D, by `PID (NAME) D …`; names have brackets as they like.
-fn sleeping(stat: &str) -> Option<(&str, &str)> {
-    let (before, after) = stat.rsplit_once(')')?;
-    let (_, name) = before.split_once('(')?;
-    let mut fields = after.split_whitespace();
-    (fields.next()? == "D").then_some(())?;
-    // the 22nd of all, proc(5)
-    Some((name, fields.nth(18)?))
 }
 
 #[cfg(test)]

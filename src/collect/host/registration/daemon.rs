@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::collect::engine_api::{Api, Silent};
 use crate::collect::host::look::{processes, short};
+use crate::collect::process_stat::Stat;
 use crate::collect::tree::Tree;
 use crate::knowledge::toolkit::is_runtime;
 use crate::model::Host;
@@ -133,10 +134,8 @@ fn is_dockers_own(tree: &Tree, pid: &str) -> bool {
 /// Seconds since 1970, by the machine's start and the ticks since then: `proc(5)`, 100 a second on every Linux.
 fn started(tree: &Tree, pid: &str) -> Option<i64> {
     const TICKS: i64 = 100;
-    const START_TIME: usize = 19;
     let stat = short(tree, &format!("/proc/{pid}/stat")).ok()??;
-    let (_, behind_name) = stat.rsplit_once(") ")?;
-    let ticks: i64 = behind_name.split(' ').nth(START_TIME)?.parse().ok()?;
+    let ticks = i64::try_from(Stat::parse(&stat)?.started).ok()?;
     let machine = tree.read_text("/proc/stat", 8 << 20).ok()??;
     let boot: i64 = machine.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
     Some(boot + ticks / TICKS)
